@@ -2,7 +2,7 @@
 
 The user of the daemon's service can write to the state folder, and so may plant links, programs and pipes there. A
 command that root runs therefore becomes the owner of that folder first, unless it has a rule below. `start`, `join`,
-`ledger`, `diag` and `service` need root for systemd or for a file that root names; they reach the folder through
+`ledger`, `diag` and `autostart` need root for systemd or for a file that root names; they reach the folder through
 `files_as_owner`, another process, or the daemon's socket alone.
 """
 
@@ -17,7 +17,7 @@ from potluck_daemon.settings.owner import drop_root, drop_root_for_settings
 
 from potluck_cli.invites import brings_invite
 
-_STAYS = ("start", "join", "ledger", "diag", "service")
+_STAYS = ("start", "join", "ledger", "diag", "autostart")
 _OWN_FILES = ("serve", "bootstrap")  # of the person who typed the command
 _SWARMS = ("generate", "swarm")  # of the service; of the person who typed the command, if an invite names the swarm
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,8 +23,7 @@ from potluck_control.places import find_places, find_socket
 from potluck_control.schema import DaemonHello, Status
 from potluck_control.settings import Settings
 from potluck_control.states import State
-from potluck_daemon.host.instance import holder
-from potluck_daemon.host.started_daemon import StartedDaemon
+from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, holder
 from potluck_daemon.host.units import installed, stop_service
 from potluck_daemon.settings.store import load
 
@@ -249,20 +249,35 @@ def _has_ended(pid: int, within_s: float) -> bool:
     return True
 
 
-def start_daemon() -> DaemonHello:
+def start_daemon(within_s: float = START_TIMEOUT_S) -> DaemonHello:
     """Start a daemon that outlives this command, and wait until it answers.
 
     Two calls at the same time start one daemon: its lock decides, and both find it. Raises PotluckError.
     """
-    command = python_command(sys.executable, "-m", "potluck_cli.daemon")
-    started, lock = StartedDaemon(command, child_environment()), find_places().lock_file
-    deadline = time.monotonic() + START_TIMEOUT_S
-    with Wait("Starting the daemon", 3):
+    lock, deadline = find_places().lock_file, time.monotonic() + within_s
+    process = None
+    with Wait("Starting the daemon", 3), contextlib.ExitStack() as pipes:
         while time.monotonic() < deadline:
             if (hello := hello_or_none()) is not None:
-                started.leave(hello.pid)
                 return hello
-            if not is_locked(lock):  # or another one starts, which answers soon, or ends
-                started.keep()
+            if process is not None and process.poll() not in (None, EXIT_ALREADY_RUNNING):
+                said = process.communicate()[1].decode(errors="replace").strip().splitlines()
+                why = said[-1] if said else process.returncode
+                raise PotluckError(f"the daemon does not start: {why}", hint="potluck doctor")
+            if (process is None or process.poll() is not None) and not is_locked(lock):
+                process = _run_daemon()
+                pipes.enter_context(process.stderr or contextlib.nullcontext())
             time.sleep(_POLL_S)
     raise PotluckError("the daemon started but does not answer", hint="potluck logs")
+
+
+def _run_daemon() -> subprocess.Popen[bytes]:
+    """Run a daemon that outlives this process, and ends with EXIT_ALREADY_RUNNING if another one holds the lock."""
+    return subprocess.Popen(
+        python_command(sys.executable, "-m", "potluck_cli.daemon"),
+        env=child_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )

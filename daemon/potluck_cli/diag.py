@@ -17,7 +17,7 @@ from pathlib import Path
 from potluck_control.methods.health import Bundle
 from potluck_control.places import find_places
 from potluck_daemon.doctor.checks import read_scene
-from potluck_daemon.reporting.bundle import create_bundle, fill_bundle, this_person
+from potluck_daemon.reporting.bundle import create_bundle, fill_bundle, words_of_person
 from potluck_daemon.settings.owner import drop_root
 
 from potluck_cli.connect import status_or_reason
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     path = args.output or Path(time.strftime("potluck-diag-%Y%m%d-%H%M%S.zip"))
-    places, found, person = find_places(), status_or_reason(), this_person()
+    places, found, words = find_places(), status_or_reason(), words_of_person()
     handle = create_bundle(path, replaces=True)
     drop_root(places)  # root owns the file; its contents are read as the service's user
     with Wait("Checking this machine", 5):
-        written = fill_bundle(handle, path, read_scene(places, found), person)
+        written = fill_bundle(handle, path, read_scene(places, found), words)
     return answer(args, written, [f"Wrote {path}: {', '.join(written.parts)}. Check it before you send it."])

@@ -17,36 +17,19 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from potluck_control.client import ControlClient
-from potluck_control.methods import contribution, earnings, members
-from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries
-from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries
+from potluck_control.methods import earnings, members
+from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, Sums
 from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 
 from potluck.errors import PotluckError
-from potluck.formatting import count, duration, size
+from potluck.formatting import duration, size
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer, positive
 from potluck_cli.terminal import Terminal
 
-
-@dataclass(frozen=True, slots=True)
-class EarningsNow:
-    points: Earnings
-    contribution: ContributionNow
-
-
-@dataclass(frozen=True, slots=True)
-class EarningsHistory:
-    """Holds two reports with the same periods."""
-
-    points: EarningsSeries
-    contribution: ContributionSeries
-
-
-RESULT = (EarningsNow, EarningsHistory, EarningsGroups)
+RESULT = (Earnings, EarningsSeries, EarningsGroups)
 
 _ID_LETTERS = 8  # of a key that are shown
 _GROUPS = {"model": earnings.BY_MODEL, "person": earnings.BY_PERSON}
@@ -73,11 +56,11 @@ def run(args: argparse.Namespace) -> int:
         return answer(args, groups, Terminal().table((args.by.upper(), "EARNED", "RECEIVED", "TOKENS"), rows))
     if args.by is not None:
         wanted = SeriesParams(Period(args.by), min(args.count, MAX_PERIODS))
-        both = EarningsHistory(client.call(earnings.SERIES, wanted), client.call(contribution.SERIES, wanted))
-        names = [time.strftime(_FORMATS[wanted.period], time.localtime(sums.start)) for sums in both.points.periods]
-        return answer(args, both, _table(names, both.points.periods, both.contribution.periods))
-    now = EarningsNow(client.call(earnings.SUMMARY), client.call(contribution.NOW))
-    return answer(args, now, _page(now.points, now.contribution))
+        series = client.call(earnings.SERIES, wanted)
+        names = [time.strftime(_FORMATS[wanted.period], time.localtime(sums.start)) for sums in series.periods]
+        return answer(args, series, _table(names, series.periods))
+    now = client.call(earnings.SUMMARY)
+    return answer(args, now, _page(now))
 
 
 def _people(client: ControlClient) -> tuple[members.Member, ...]:
@@ -92,31 +75,26 @@ def _named(key: str, people: Iterable[members.Member]) -> str:
     return next((person.name for person in people if key.startswith(person.id)), key[:_ID_LETTERS])
 
 
-def _page(earned: Earnings, gave: ContributionNow) -> list[str]:
-    lines = _table(["today", "ever"], (earned.today, earned.total), (gave.today, gave.total))
-    lines.append(f"{count(gave.streak_days, 'day')} in a row, longest {count(gave.longest_streak_days, 'day')}")
-    if gave.swarm_share is not None:
-        lines.append(f"This machine does {100 * gave.swarm_share:.0f} % of the model's work")
-    used = " and ".join(str(source.name) for source in gave.sources if source.is_used)
-    if gave.watts:
-        lines.append(f"{gave.watts:.0f} W now, according to {used}")
-    for source in gave.sources:
-        if source.problem and source.kind in ("nvml", "rapl") and not source.is_used:
-            lines.append(Terminal().faint(f"  {source.name}: {source.problem}"))
+def _page(now: Earnings) -> list[str]:
+    lines = _table(["today", "ever"], (now.today, now.total))
+    if now.sources:
+        used = " and ".join(str(source.name) for source in now.sources)
+        lines.append(f"{sum(source.watts for source in now.sources):.0f} W now, according to {used}")
     return lines
 
 
-def _table(names: list[str], earned: tuple[Earned, ...], gave: tuple[Contribution, ...]) -> list[str]:
-    rows = [(name, *_points(sums), *_cells(item)) for name, sums, item in zip(names, earned, gave, strict=True)]
-    return Terminal().table(_COLUMNS, rows)
+def _table(names: list[str], sums: tuple[Sums, ...]) -> list[str]:
+    return Terminal().table(
+        _COLUMNS, [(name, *_points(each), *_cells(each)) for name, each in zip(names, sums, strict=True)]
+    )
 
 
 def _points(sums: Earned) -> tuple[str, str]:
     return f"{sums.earned:,}", f"{sums.received:,}"
 
 
-def _cells(item: Contribution) -> tuple[str, ...]:
-    people = "-" if item.people is None else str(item.people)
-    cost = "-" if item.cost is None else f"{item.cost:.2f}"
-    traffic = (size(item.sent_bytes), size(item.received_bytes))
-    return (str(item.tokens), people, duration(item.served_s), *traffic, f"{item.energy_wh / 1000:.3f} kWh", cost)
+def _cells(sums: Sums) -> tuple[str, ...]:
+    cost = "-" if sums.cost is None else f"{sums.cost:.2f}"
+    traffic = (size(sums.sent_bytes), size(sums.received_bytes))
+    served = (str(sums.tokens), str(sums.people), duration(sums.served_s))
+    return (*served, *traffic, f"{sums.energy_wh / 1000:.3f} kWh", cost)

@@ -1,12 +1,10 @@
-"""`potluck ledger`: exports, checks, backs up and moves the ledger of points.
+"""`potluck ledger`: checks, backs up and moves the ledger of points.
 
 The ledger records where each point came from; every entry follows from a receipt that the person who was served
 signed. A backup contains this machine's identity. Keep it like a password: whoever has it can pass for this machine.
 After a restore, the old machine must not serve any more.
 
   potluck ledger check
-  potluck ledger export points.csv
-  potluck ledger export - --json
   potluck ledger backup potluck-backup.tar
   potluck ledger restore potluck-backup.tar
 """
@@ -14,23 +12,17 @@ After a restore, the old machine must not serve any more.
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
-from msgspec import structs
 from potluck_control.methods import earnings
-from potluck_control.methods.earnings import Entry, LedgerCheck
+from potluck_control.methods.earnings import LedgerCheck
 from potluck_control.places import find_places
 from potluck_daemon.ledger.backup import back_up, restore
 
 from potluck_cli.connect import daemon
-from potluck_cli.options import answer, print_json
+from potluck_cli.options import answer
 from potluck_cli.parser import Action, argument
-from potluck_cli.terminal import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,39 +30,6 @@ class Moved:
     """A backup that was written or restored."""
 
     file: str
-
-
-def _export(args: argparse.Namespace) -> int:
-    """Write all entries, oldest first."""
-    entries = _entries()
-    if args.file == "-":
-        _write(entries, sys.stdout, as_json=args.json)
-        return 0
-    with Path(args.file).open("w", newline="") as file:
-        _write(entries, file, as_json=args.json)
-    if not args.json:
-        say(f"Wrote {args.file}.")
-    return 0
-
-
-def _entries() -> Iterator[Entry]:
-    client, after = daemon(), 0
-    while True:
-        page = client.call(earnings.EXPORT, earnings.ExportParams(after))
-        yield from page.entries
-        if page.next is None:
-            return
-        after = page.next
-
-
-def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
-    if not as_json:
-        writer = csv.writer(file)
-        writer.writerow(Entry.__struct_fields__)
-        writer.writerows(map(structs.astuple, entries))
-        return
-    for entry in entries:
-        print_json(entry, file)
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -98,7 +57,6 @@ def _restore(args: argparse.Namespace) -> int:
 
 _BACKUP = argument("file", metavar="FILE", help="the backup")
 ACTIONS = {
-    "export": Action(_export, Entry, argument("file", metavar="FILE", help="where to write; - is standard output")),
     "check": Action(_check, LedgerCheck),
     "backup": Action(_back_up, Moved, _BACKUP),
     "restore": Action(

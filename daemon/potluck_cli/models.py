@@ -1,16 +1,16 @@
-"""`potluck models`: lists what is served, what the swarm lacks and what is on the disk.
+"""`potluck models`: lists what is served and what is on the disk.
 
-List the model that this machine serves, layers that the swarm lacks, and downloaded models. Delete models that nobody
-needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm
-could have: `potluck swarm create` and `potluck swarm model` take their names.
+List the model that this machine serves, and downloaded models. Delete models that nobody needs: a deleted one is
+downloaded again when it is needed. To use another disk, set serve.models_folder to a folder there, and move what is
+downloaded yourself. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their
+names. `potluck swarm show` names layers that nobody serves.
 
   potluck models list
   potluck models find
   potluck models find llama
   potluck models delete owner/model
   potluck models delete --prepared
-  potluck models move /mnt/big/models
-  potluck models move --usual
+  potluck config set serve.models_folder /mnt/big/models
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pathlib import Path
 
 from potluck_control.methods import models
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import UsageError
 from potluck.formatting import count, layers, part_size, size
-from potluck_cli.connect import daemon, follow
+from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.parser import Action, argument
 from potluck_cli.terminal import Terminal
 
 
 def _list(args: argparse.Namespace) -> int:
-    """What is served, needed, and on the disk."""
+    """What is served, and on the disk."""
     return answer(args, daemon().call(models.LIST), _page)
 
 
@@ -47,15 +47,6 @@ def _delete(args: argparse.Namespace) -> int:
     """Delete a downloaded model."""
     deleted = daemon().call(models.DELETE, models.DeleteParams(args.name or "", args.force))
     return answer(args, deleted, [f"Freed {size(deleted.freed_bytes)}."])
-
-
-def _move(args: argparse.Namespace) -> int:
-    """Keep models in another folder."""
-    client = daemon()
-    found = follow(client, models.LIST, client.call(models.MOVE, models.FolderParams(_absolute(args.folder))), _moving)
-    if found.move is not None and found.move.problem:
-        raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")
-    return answer(args, found, [f"Models are in {found.folder.path}."])
 
 
 def _absolute(folder: str | None) -> str:
@@ -108,13 +99,8 @@ def _served(found: models.Models) -> list[str]:
         where = f"{served.resident_blocks} on {served.device}{streamed}"
         in_ram = f", {size(served.ram_bytes)} of experts in RAM" if served.ram_bytes else ""
         lines.append(f"{where}; {served.dtype}{held}; {size(served.device_bytes)} of weights{in_ram}")
-    if found.download is not None:
-        lines.append(f"Downloading: {_progress(found.download)}")
-    for need in found.needs:
-        who = (
-            "nobody serves" if need.replicas == 0 else f"only {need.replicas} serve{'s' if need.replicas == 1 else ''}"
-        )
-        lines.append(f"Needed: layers {layers(need.start, need.end)}, {who} them")
+    if served.loading is not None:
+        lines.append(f"Downloading: {_progress(served.loading)}")
     return lines
 
 
@@ -124,21 +110,11 @@ def _progress(progress: models.Progress) -> str:
     return f"{part_size(done, total) if total else size(done)}{speed}"
 
 
-def _moving(found: models.Models) -> str | None:
-    return f"Moving: {_progress(found.move.progress)}" if found.move is not None and not found.move.is_done else None
-
-
 def _add_deleted(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("name", metavar="NAME", nargs="?", help="as `list` shows it")
     what.add_argument("--prepared", action="store_true", help="delete layers converted for this machine instead")
     parser.add_argument("--force", action="store_true", help="even if a swarm you joined runs the model")
-
-
-def _add_place(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("folder", metavar="DIR", nargs="?", help="a folder on a disk with room")
-    where.add_argument("--usual", action="store_true", help="the hub's usual folder")
 
 
 ACTIONS = {
@@ -150,5 +126,4 @@ ACTIONS = {
         argument("--folder", metavar="DIR", help="look in this folder instead"),
     ),
     "delete": Action(_delete, models.Deleted, _add_deleted),
-    "move": Action(_move, models.Models, _add_place),
 }

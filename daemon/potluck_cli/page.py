@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import secrets
 import signal
 import socket
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck_control.places import find_places, user_places
-from potluck_daemon.reporting.web_page import WebPage, WebPageServer, serve
+from potluck_daemon.reporting.web_page import WebPageServer
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import write_atomically
@@ -140,7 +141,8 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
                 limit.reschedule(asyncio.get_running_loop().time() + REFRESH_S + _READING_TIMEOUT_S)
                 await asyncio.sleep(REFRESH_S)
 
-    server, address = _listen(WebPage(page.path, _CONTENT_TYPE, lambda: page.html), args.host, args.port)
+    server = WebPageServer(page.path, _CONTENT_TYPE, lambda: page.html)
+    address = await _listen(server, args.host, args.port)
     who = "Everybody" if args.public else "Whoever has this address"
     lines = [f"{page.membership.swarm.name} is at {address}", f"{who} may read it. Ctrl-C stops."]
     answer(args, SwarmPage(page.membership.swarm.name, address=address), lines)
@@ -152,18 +154,20 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
             reading.result()  # raises what no further try would help against
     finally:
         await cancel_and_wait(reading, stopping)
-        await asyncio.to_thread(server.close)
+        server.close()
     return 0
 
 
-def _listen(page: WebPage, host: str, port: int) -> tuple[WebPageServer, str]:
+async def _listen(server: WebPageServer, host: str, port: int) -> str:
     """Serve the page and return its address. Raises UsageError if the port cannot be had."""
     try:
-        server = serve(page, host, port)
+        await server.start(host, port)
     except OSError as error:
-        text = sentence("cannot listen on {host}, port {port}: {why}", host=host, port=port, why=str(error.strerror))
+        text = sentence(
+            "cannot listen on {host}, port {port}: {why}", host=host, port=port, why=os.strerror(error.errno or 0)
+        )
         raise UsageError(text, hint=sentence("choose another with --port")) from error
-    return server, server.url(socket.gethostname() if host in ANY else "")
+    return server.url(socket.gethostname() if host in ANY else "")
 
 
 async def repeat(read: Callable[[], Awaitable[None]], fail: Callable[[str], None], *, pause_s: float) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from potluck.errors import UsageError
 
 _QUOTED = re.compile(r"'([^']*)'")
+_REPLACED = {"service": "autostart"}  # names of earlier versions
 
 
 class HelpText(argparse.HelpFormatter):
@@ -74,8 +75,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         wrong = _wrong_word(message)
-        known = list(_known_words(self))
-        alike = get_close_matches(wrong, known, 1, 0.6) if wrong else []
+        known = [word for word in _known_words(self) if word != wrong]  # wrong here, right elsewhere
+        alike = get_close_matches(_REPLACED.get(wrong, wrong), known, 1, 0.6) if wrong else []
         hint = f"did you mean {alike[0]}?" if alike else f"{self.prog} --help explains it"
         raise UsageError(re.sub(r" \(choose from .*\)$", "", message), hint=hint)
 

@@ -17,8 +17,10 @@ from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.resources import DEMO_MODEL
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, installed, start_service
+from potluck_daemon.updates.versions import MAX_STARTS, TRIAL_S, own_versions
 
-from potluck_cli.connect import DaemonUnreachableError, daemon, hello_or_none, start_daemon
+from potluck.errors import PotluckError
+from potluck_cli.connect import START_TIMEOUT_S, DaemonUnreachableError, daemon, hello_or_none, start_daemon
 from potluck_cli.invites import add_names, own_names
 from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer
@@ -68,7 +70,22 @@ def _demo_swarm(args: argparse.Namespace) -> str:
 
 
 def ensure_started() -> str:
-    """Start the service if it is installed, else a daemon; returns a line for people."""
+    """Start the service if it is installed, else a daemon; returns a line for people.
+
+    A version that is new gets as many tries as lead back to the one before. Raises PotluckError.
+    """
+    versions, left = own_versions(), MAX_STARTS
+    while True:
+        is_on_trial = versions is not None and versions.is_on_trial()
+        try:
+            return _start(TRIAL_S / 2 if is_on_trial else START_TIMEOUT_S)
+        except PotluckError:
+            if left == 0 or not is_on_trial:
+                raise
+            left -= 1
+
+
+def _start(within_s: float) -> str:
     silent = 0
     try:
         pid = hello.pid if (hello := hello_or_none(or_silent=False)) is not None else 0
@@ -79,7 +96,7 @@ def ensure_started() -> str:
     if not pid and not silent and (unit := installed()) is not None:
         start_service(unit)
         return "Started the service potluckd."
-    started = pid or start_daemon().pid
+    started = pid or start_daemon(within_s).pid
     if started in (pid, silent):
         return f"The daemon is already running as process {started}."
     return f"Started the daemon as process {started}. See: potluck status"

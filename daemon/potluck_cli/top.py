@@ -21,7 +21,7 @@ from potluck_control import schema
 from potluck_control.client import ControlClient
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.schema import Status
-from potluck_daemon.presence.heat import sensors
+from potluck_daemon.presence.machine import sensors
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 

@@ -38,7 +38,4 @@ class EngineMetrics(Struct, frozen=True):
     queued_steps: int = 0  # now; calls, too
     queued_tokens: int = 0  # now; of steps and calls
     waiting_for_pages: int = 0  # now
-    streamed_blocks: int = 0  # now; fetched anew in each pass through the span
-    streamed_bytes: int = 0  # now; in a pass
-    fetch_seconds: float = 0.0  # now; what fetching them takes at least, which larger steps share
     pages: PageCounts = PageCounts()  # now

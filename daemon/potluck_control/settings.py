@@ -342,13 +342,6 @@ class UpdateSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SetupSettings:
-    """The source of the engine's packages."""
-
-    index: str = _setting("", "address of the index with torch's builds for this machine; empty: uv's default")
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     serve: ServeSettings = field(default_factory=ServeSettings)
     yield_: YieldSettings = field(default_factory=YieldSettings, metadata={"name": "yield"})
@@ -358,7 +351,6 @@ class Settings:
     chat: ChatSettings = field(default_factory=ChatSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     updates: UpdateSettings = field(default_factory=UpdateSettings)
-    setup: SetupSettings = field(default_factory=SetupSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,6 +202,12 @@ class Configuration:
         """The interpreter of the processes that compute."""
         return engine_python(self.places, self.settings.serve.python)
 
+    @property
+    def engine_place(self) -> tuple[str, dict[str, str]]:
+        """That interpreter, and the environment of its processes."""
+        python = self.engine_python
+        return python, self.environment_of(python)
+
     def environment_of(self, python: str) -> dict[str, str]:
         """Return the environment of a child that runs the interpreter `python`."""
         return child_environment(self.environment, python) | {"HF_HUB_CACHE": str(self.models_folder)}

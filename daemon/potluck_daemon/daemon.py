@@ -21,10 +21,7 @@ from potluck_daemon.control.peers import AccessRule
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.parts import Parts
-from potluck_daemon.reporting import logs
-from potluck_daemon.topics.activity import ActivityTopic
 from potluck_daemon.topics.computers import ComputersTopic
-from potluck_daemon.topics.contribution import ContributionTopic
 from potluck_daemon.topics.earnings import EarningsTopic
 from potluck_daemon.topics.gateway import GatewayTopic
 from potluck_daemon.topics.health import HealthTopic
@@ -44,7 +41,6 @@ log = logging.getLogger(__name__)
 
 PUBLISH_INTERVAL_S = 1.0  # of numbers that change by themselves, while somebody looks
 CHORES_INTERVAL_S = 5.0
-LOG_LOOK_S = 3600.0
 MEND_INTERVAL_S = 600.0  # between attempts to set the engine up again, for which there may be no network yet
 _OTHER_TOPICS: tuple[type[Topic], ...] = (
     ServingTopic,
@@ -55,9 +51,7 @@ _OTHER_TOPICS: tuple[type[Topic], ...] = (
     MembersTopic,
     ComputersTopic,
     HealthTopic,
-    ActivityTopic,
     MachineTopic,
-    ContributionTopic,
     EarningsTopic,
     ModelsTopic,
     GatewayTopic,
@@ -87,7 +81,6 @@ class Daemon:
             for folder in (self.places.config, self.places.state):
                 remove_litter(folder, time.time())
             self.parts.state_notice = self.parts.memory.load()
-            self.parts.account.open(self.parts.memory.state)
             self.parts.history.load()
             await self.parts.clerk.start()
             self.parts.configuration.start()
@@ -109,7 +102,6 @@ class Daemon:
             ("watching the limits", CHORES_INTERVAL_S, self._watch_use),
             ("listening for commands", CHORES_INTERVAL_S, self._keep_listening),
             ("looking after updates, reports and the gateway", CHORES_INTERVAL_S, self._tick),
-            ("dropping old logs", LOG_LOOK_S, self._drop_old_logs),
             ("mending the engine's installation", MEND_INTERVAL_S, self._setup.mend),
             ("showing fresh numbers", PUBLISH_INTERVAL_S, self._publish_numbers),
         )
@@ -120,29 +112,28 @@ class Daemon:
 
     async def _close(self) -> None:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
-        self.parts.manager.stopping()
+        if not self.parts.loop.successor:  # else this process goes on as that version
+            self.parts.manager.stopping()
         await self.parts.supervisor.close()
         await self.parts.members.close()
         await self.parts.clerk.close()
         await self.parts.lookout.watch.close()
-        await self.parts.page.close()
+        self.parts.page.close()
         for topic in self._topics:
             await topic.close()
         await self._server.close()
         self.parts.remember()
         self.parts.memory.try_to_save()
-        self.parts.account.book.close()
         self._lock.release()
         log.info("daemon ended")
+        if self.parts.loop.successor:
+            self.parts.manager.alive()  # the watchdog waits from here on for the new version
 
     async def _publish_numbers(self) -> None:
         """Send fresh numbers once somebody reads events."""
         await self.parts.broadcast.wait_for_readers()
         self.parts.account.count_tokens()
         self.parts.publish_status()
-
-    async def _drop_old_logs(self) -> None:
-        logs.drop_old(self.places.log_file, time.time())
 
     async def _tend_members(self) -> None:
         self.parts.configuration.reload_if_changed()
@@ -151,12 +142,12 @@ class Daemon:
     async def _watch_use(self) -> None:
         """Count what the engine uses, and decide again: a cap may be reached."""
         self.parts.loop.look_at_memory()
+        await self.parts.account.sample_use(self.parts.configuration.settings.limits)
         if self.parts.supervisor.pid is not None:
-            await self.parts.account.sample_use(self.parts.configuration.settings.limits)
             self.parts.wake()
             self.parts.remember()
             self.parts.memory.save_if_due()
-        self.parts.account.book.save_if_due()
+        await self.parts.clerk.save_hours_if_due()
 
     async def _keep_listening(self) -> None:
         """Make the control socket again where it was removed, as by a log-out or whatever cleans temporary folders."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,21 +25,18 @@ from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
-from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide, is_finished
+from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide
 from potluck_daemon.policy.questions import follow
 from potluck_daemon.policy.standing_by import ENOUGH, is_worth_a_start, stands_by
 from potluck_daemon.policy.terms import network_caps
-from potluck_daemon.presence.watch import Level
 from potluck_daemon.reporting.counters import QUIET_S
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
-MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
 _FREED_S = 1.0  # most engines end in a tenth of a second; those with open sessions go on while others are told
 _SETTLING_S = 0.05  # between looks at whether each probe has looked once, which takes `SETTLE_S` at most
-_LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
 
 
 class ServingLoop:
@@ -68,6 +64,7 @@ class ServingLoop:
         self._is_ending = False
         self._is_memory_short = False
         self._finish_by: float | None = None  # monotonic; when to end although sessions are open
+        self.successor = ""  # the version that the daemon becomes at the end of a drain
         self.shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, sentence("Starting up"))
         self.until: float | None = None  # Unix; when the shown state ends by itself
         self.decision = Decision(State.IDLE, Reason.START_UP, sentence("Starting up"), Rung.ENDED)
@@ -98,12 +95,17 @@ class ServingLoop:
             self.wake()
 
     def end(self) -> None:
-        self._is_ending = True
+        self._is_ending, self.successor = True, ""
         self.wake()
 
-    def drain(self, seconds: float) -> None:
-        """Take no new work, let open sessions go on for at most `seconds`, then end. `resume` takes it back."""
-        self._finish_by = time.monotonic() + seconds
+    def drain(self, seconds: float, *, successor: str = "") -> None:
+        """Take no new work, let open sessions go on for at most `seconds`, then end. `resume` takes it back.
+
+        A drain for a `successor` leaves an end that somebody asked for as it is.
+        """
+        if successor and (self._is_ending or self._finish_by is not None):
+            return
+        self._finish_by, self.successor = time.monotonic() + seconds, successor
         self._step_now()
 
     async def pause(self, until: float | None, *, until_game_ends: bool = False) -> None:
@@ -117,12 +119,6 @@ class ServingLoop:
         """
         if until_game_ends and not self._lookout.has_game:
             hint = sentence("name a time: potluck pause 2h")
-            for program in self._lookout.presence.unsure[:1]:
-                hint = sentence(
-                    "if {program} is one: potluck programs always {name}",
-                    program=program.who,
-                    name=shlex.quote(program.app),
-                )
             raise UsageError(sentence("no game is running as far as Potluck can see"), hint=hint)
         self._set_pause(Pause(time.time(), until, until_game_ends))
         if self._finish_by is None:
@@ -138,7 +134,8 @@ class ServingLoop:
         Raises:
             PotluckError: it serves again, but that is not on the disk.
         """
-        self._finish_by = None
+        if not self._is_ending:  # else it is too late: without its successor, nobody would serve
+            self._finish_by, self.successor = None, ""
         self._set_pause(None)
         self._supervisor.forgive()
         self.look_again()
@@ -172,16 +169,15 @@ class ServingLoop:
     def step(self) -> float:
         """Decide and act once. Return the seconds until the next decision is due if nothing happens before."""
         self._account.count_tokens()
-        self._account.book_contribution(is_serving=self.is_serving)
+        self._account.count_time(is_serving=self.is_serving)
         self._end_expired_pause()
         configuration, supervisor, watch = self._configuration, self._supervisor, self._lookout.watch
-        python = configuration.engine_python
+        python, environment = configuration.engine_place
         inputs = self._inputs(python)
-        if inputs.finish_left_s is not None and is_finished(inputs):
-            self.end()
-            inputs = replace(inputs, is_ending=True)
         decision = decide(inputs, time.monotonic())
-        environment = configuration.environment_of(python)
+        if decision.reason is Reason.SHUTDOWN and decision.rung is Rung.ENDED:
+            self._is_ending = True
+            self.wake()
         supervisor.obey(decision.order, configuration.launch, python, environment)
         is_held = stands_by(decision, is_memory_short=self._is_memory_short)
         supervisor.stand_by(
@@ -192,14 +188,12 @@ class ServingLoop:
         watch.situation.engine_pid = supervisor.pid
         watch.situation.engine_gpu = supervisor.facts.report.gpu
         watch.situation.needed_bytes = supervisor.needed_bytes
-        watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))
+        is_until_game_ends = inputs.pause is not None and inputs.pause.until_game_ends
+        watch.set_awake(is_until_game_ends or not _may_sleep(decision))
         self._ask(decision)
         self._show(decision)
-        is_climbing_down = bool(watch.presence.evidence) and supervisor.pid is not None
         has_speed = self._account.counts.tokens_per_s(time.monotonic()) > 0  # which ends although nothing happens
-        wait_s = _LONGEST_WAIT_S if decision.wake_in_s is None else max(decision.wake_in_s, 0.0)
-        wait_s = min(wait_s, QUIET_S) if has_speed else wait_s
-        return min(wait_s, MEMORY_LOOK_S if is_climbing_down else _LONGEST_WAIT_S)
+        return min(decision.wait_s, QUIET_S) if has_speed else decision.wait_s
 
     def _inputs(self, python: str) -> Inputs:
         settings, swarm = self._configuration.settings, self._configuration.swarm
@@ -211,11 +205,9 @@ class ServingLoop:
             obstacles=self._account.budget.obstacles(settings, may_download=self._supervisor.pid is None),
             is_ending=self._is_ending,
             finish_left_s=max(self._finish_by - time.monotonic(), 0.0) if self._finish_by is not None else None,
-            is_paused=pause is not None,
+            pause=pause,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
-            is_pause_of_game=pause is not None and pause.until_game_ends,
-            has_swarm=swarm is not None,
-            swarm_name=swarm.name if swarm is not None else "",
+            swarm=swarm.name if swarm is not None else None,
             remover=self._configuration.remover,
             is_applicant=self._configuration.is_applicant,
             is_ticket_over=time.time() >= self._configuration.ticket_ends_at,
@@ -265,7 +257,6 @@ _ASLEEP = frozenset(
 )
 
 
-def _level(decision: Decision) -> Level:
-    if decision.reason in _ASLEEP and decision.state is not State.DRAINING:
-        return Level.ASLEEP
-    return Level.RELAXED if decision.state in (State.YIELDED, State.IDLE, State.DRAINING) else Level.URGENT
+def _may_sleep(decision: Decision) -> bool:
+    """Return whether nothing that the probes see could change the decision."""
+    return decision.reason in _ASLEEP and decision.state is not State.DRAINING

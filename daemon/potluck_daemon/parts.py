@@ -27,7 +27,6 @@ from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
-from potluck_daemon.metering.load import CpuMeter
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting.answer_speed import TimedAnswer, with_answer
 from potluck_daemon.reporting.display import (
@@ -63,11 +62,11 @@ class Parts:
         self.history = HistoryFile(places.history_file)
         self.broadcast = Broadcast()
         self.supervisor = Supervisor(self.wake, self._hear, self._hear_of_end)
-        self.clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self.supervisor.tell)
+        self.clerk = Clerk(places, self.supervisor.tell)
         self.configuration = Configuration(places, environment, self.memory, self._obey_configuration)
         self.members = MembersKeeper(self.configuration, self.supervisor)
         self.reports = ReportBook(self.memory, lambda: self.configuration.swarms.machine().public_key)
-        self.account = ServingAccount(places.contribution_file, environment, reader, self.supervisor)
+        self.account = ServingAccount(self.clerk.hours, environment, reader, self.supervisor)
         self.lookout = Lookout(environment, reader, self.wake)
         self.loop = ServingLoop(
             *(self.configuration, self.memory, self.supervisor, self.lookout, self.account),
@@ -81,7 +80,6 @@ class Parts:
         self.state_notice = NOTHING
         self.version = version("potluck")
         self.started_at = time.time()
-        self._meter = CpuMeter()
         self._turning_page: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
@@ -101,7 +99,7 @@ class Parts:
             self.broadcast.publish_status(self.status())
 
     def remember(self) -> None:
-        self.memory.state = replace(self.account.remember(self.memory.state), swarm=self.swarm())
+        self.memory.state = replace(self.memory.state, swarm=self.swarm())
 
     def status(self) -> Status:
         shown, decision, report = self.loop.shown, self.loop.decision, self.supervisor.facts.report
@@ -115,7 +113,7 @@ class Parts:
             until=self.loop.until,
             engine=self.supervisor.status(),
             swarm=self.swarm(),
-            load=load_status(self._meter.sample(self.supervisor.pid), report),
+            load=load_status(self.account.budget.meter.load(self.supervisor.pid), report),
             tokens_per_s=round(self.account.counts.tokens_per_s(time.monotonic()), 2),
             sessions=report.sessions,
             tokens_today=self.clerk.tokens_today(time.time()),

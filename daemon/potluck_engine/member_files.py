@@ -157,7 +157,7 @@ def _begin(partial: Path, file: ManifestFile) -> Missing:
     if num_bytes and free_bytes < num_bytes + _RESERVE_BYTES:
         raise CheckpointError(
             f"{file.name} needs {num_bytes >> 20} MiB more, and the disk has {free_bytes >> 20} MiB free",
-            hint="delete models with `potluck models delete`, or move them: potluck models move DIR",
+            hint="potluck models delete MODEL, or use another disk: potluck config set serve.models_folder DIR",
         )
     with partial.open("ab") as stream:
         stream.truncate(file.size)

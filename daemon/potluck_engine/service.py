@@ -222,7 +222,7 @@ class Service:
         return self.meter.load(now, rows=self.compute.counts.recent_rows)
 
     def metrics(self) -> EngineMetrics:
-        counts, weights = self.compute.counts, self.blocks.whole.weights
+        counts = self.compute.counts
         return EngineMetrics(
             decode_tokens=counts.decode_tokens,
             prefill_tokens=counts.prefill_tokens,
@@ -241,9 +241,6 @@ class Service:
             queued_steps=self.compute.queued_steps,
             queued_tokens=self.compute.queued_tokens,
             waiting_for_pages=self.compute.num_waiting_for_pages,
-            streamed_blocks=weights.placement.num_streamed,
-            streamed_bytes=weights.placement.streamed_bytes,
-            fetch_seconds=weights.pass_fetch_s,
             pages=self.compute.page_counts,
         )
 

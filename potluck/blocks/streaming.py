@@ -9,7 +9,6 @@ is wrong only where forward turns into backward.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -211,11 +210,6 @@ class SlotStream:
         self._order = Order(sorted(blocks))
         self._copier = ThreadPoolExecutor(1, thread_name_prefix="fetch")
         self._copies: Any = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-        self._fetched_bytes, self._fetch_s = 0, 0.0
-
-    @property
-    def fetch_bps(self) -> float:
-        return self._fetched_bytes / self._fetch_s if self._fetch_s else 0.0
 
     def enter(self, block: int) -> None:
         """Make a streamed block's weights available; call it before the block computes.
@@ -283,13 +277,10 @@ class SlotStream:
         """Fetch a block in the fetching thread, and return when its bytes are there."""
         if free is not None:
             free.synchronize()
-        begin = time.monotonic()
         with torch.cuda.stream(self._copies):  # None has no effect
             block.fill(memory, self._staging)
         if self._copies is not None:
             self._copies.synchronize()
-        self._fetch_s += time.monotonic() - begin
-        self._fetched_bytes += sum(like.nbytes for like in block.likes)
 
     def _bind(self, block: int, slot: _Slot) -> None:
         streamed = self._blocks[block]

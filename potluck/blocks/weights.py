@@ -148,12 +148,6 @@ class SpanWeights:
         return not self.placement.homes[block - self._first].is_resident
 
     @property
-    def pass_fetch_s(self) -> float:
-        """The least time that fetching takes in a pass through the span; 0 before the rate is known."""
-        rate = self.stream.fetch_bps if self.stream is not None else 0.0
-        return self.placement.streamed_bytes / rate if rate else 0.0
-
-    @property
     def is_restorable(self) -> bool:
         return all(kept.parts is not None or kept.arena is not None for kept in self._kept)
 

@@ -1,6 +1,10 @@
-"""Searches a hub for models: `python -m potluck.checkpoint.search WORDS` prints those found, one a line.
+"""Asks a hub for models in a process of its own, which prints what it finds, one a line.
 
-Knows neither torch nor transformers, so it starts in a second. Whether a model can be split is known once it is opened.
+    python -m potluck.checkpoint.search WORDS                    the models whose names match
+    python -m potluck.checkpoint.search "" MODEL REVISION        that model, if it can be split
+    python -m potluck.checkpoint.search "" MODEL REVISION DRAFT  the small one, if it drafts for that model
+
+A search knows neither torch nor transformers, so it starts in a second.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
-from potluck.protocol.hub import FoundModel, HubRefusal
+from potluck.protocol.hub import FoundModel, HubRefusal, OpenedModel
 from potluck.sentences import sentence
 from potluck.unreachable import is_of_network, why_unreachable
 
@@ -65,9 +69,22 @@ def described(item: ModelInfo) -> FoundModel:
     return FoundModel(item.id, num_bytes, sum(numbers.values()), licence, bool(item.gated))
 
 
+def open_model(model: str, revision: str, draft: str = "") -> OpenedModel:
+    """Open a model that can be split, or the small one that drafts for it. Raises PotluckError."""
+    from potluck.checkpoint.drafts import check_pair
+    from potluck.checkpoint.source import open_checkpoint
+
+    found = opened = open_checkpoint(model, revision=revision or None)
+    if draft:
+        found = open_checkpoint(draft)
+        check_pair(opened, found)
+    return OpenedModel(found.name, found.num_blocks, found.revision, str(found.folder))
+
+
 def main() -> None:
+    words, *model = sys.argv[1:]
     try:
-        for found in search_hub(sys.argv[1]):
+        for found in [open_model(*model)] if model else search_hub(words):
             print(encode(found).decode())
     except PotluckError as error:
         print(encode(HubRefusal(error.sentence, error.advice)).decode())

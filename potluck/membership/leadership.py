@@ -266,12 +266,15 @@ def remove_machine(membership: Membership, person: Person, machine: bytes) -> li
     return [Remove(person.key, machine)]
 
 
-def require_leader(membership: Membership) -> None:
-    """Raise UsageError unless this person founded the swarm or is an admin."""
-    if membership.swarm.is_open or membership.founder_seed is not None:
-        return
+def may_lead(membership: Membership) -> bool:
+    """Return whether this person founded the swarm or is an admin, and the key to lead with is here."""
     person = membership.person(membership.members()) if membership.person_seed is not None else None
-    if person is None or not person.may_lead:
+    return membership.founder_seed is not None or (person is not None and person.may_lead)
+
+
+def require_leader(membership: Membership) -> None:
+    """Raise UsageError for people who may not lead. Nobody leads an open swarm."""
+    if not membership.swarm.is_open and not may_lead(membership):
         raise UsageError(
             sentence("only the founder and admins of the swarm can do this"), hint=sentence("ask one of them")
         )

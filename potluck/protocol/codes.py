@@ -45,7 +45,7 @@ class Denial(StrEnum):
 
 
 INVITE_OVER = (Denial.INVITE_EXPIRED, Denial.INVITE_USED_UP, Denial.INVITE_ENDED)
-_DENIALS = {
+DENIALS = {
     Denial.REMOVED: sentence("removed from the swarm"),
     Denial.NOBODY_ONLINE: sentence("no member is online who could let you in"),
     Denial.UNCONFIRMED: sentence("waiting for your other computer to let this one in"),
@@ -69,6 +69,6 @@ class RemoteError(PotluckError):
 
     def __init__(self, code: Code, message: str | Denial, *, retry_after_s: float | None = None) -> None:
         self.denial = message if isinstance(message, Denial) else None
-        super().__init__(_DENIALS[self.denial] if self.denial else printable(message, _MAX_TEXT_CHARS))
+        super().__init__(DENIALS[self.denial] if self.denial else printable(message, _MAX_TEXT_CHARS))
         self.code = code
         self.retry_after_s = retry_after_s

@@ -1,12 +1,13 @@
-"""`earnings.*`: points that others signed for, and those that others' computers did for this computer's owner.
+"""`earnings.*`: points that others signed for, those that others' computers did for this computer's owner, and what
+serving took: time, energy and traffic.
 
 Points are whole numbers. One is a million parameter-tokens: tokens times the parameters of the blocks that they passed,
 backward twice. Points aren't money. They move requests up the queues of those whom their holder served.
+The only money is the cost of electricity at the user's price (limits.price_kwh).
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -30,20 +31,39 @@ class Earned(Struct, frozen=True):
     people: int = 0  # that were served; in an open swarm each program counts anew at each start
 
 
+class Sums(Earned, frozen=True):
+    """What was earned, and what serving took. Longer periods are sums of local hours."""
+
+    served_s: float = 0.0  # time in which blocks were served
+    energy_wh: float = 0.0  # used by serving, not by the whole computer
+    cost: float | None = None  # of that energy at today's price, in its currency; None: no price is set
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+
+class EnergySource(Struct, frozen=True):
+    """Where watts come from. `kind`: nvml (measured by the GPU), given (limits.serving_w), estimate (the processor)."""
+
+    kind: str
+    name: Sentence
+    watts: float  # of serving, lately; less than can be measured is left out
+
+
 class Earnings(Struct, frozen=True):
     """`total` counts from the first receipt on."""
 
-    today: Earned
-    week: Earned  # the last seven days, today included
-    month: Earned  # the last thirty
-    total: Earned
+    today: Sums
+    week: Sums  # the last seven days, today included
+    month: Sums  # the last thirty
+    total: Sums
+    sources: tuple[EnergySource, ...] = ()  # of the power that serving takes now
 
 
 class EarningsSeries(Struct, frozen=True):
     """Periods without gaps, oldest first. Hours are kept for 92 days, days for good."""
 
     period: Period
-    periods: tuple[Earned, ...]
+    periods: tuple[Sums, ...]
 
 
 class GroupParams(Struct, frozen=True):
@@ -62,38 +82,6 @@ class Group(Struct, frozen=True):
 
 class EarningsGroups(Struct, frozen=True):
     groups: tuple[Group, ...]  # largest earned plus received first
-
-
-class ExportParams(Struct, frozen=True):
-    """A page of at most `limit` entries, which begins after the number `after`."""
-
-    after: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
-    limit: Limit = 500
-
-
-class Direction(StrEnum):
-    EARNED = "earned"  # this computer worked for the person
-    RECEIVED = "received"  # a computer of the person worked for this one's owner
-
-
-class Entry(Struct, frozen=True):
-    """Points of one session's receipts within an hour."""
-
-    number: int
-    at: float  # start of the hour (of the day, once old), Unix seconds
-    direction: Direction
-    person: str  # see `Group`
-    model: str
-    session: str  # of the receipt, in hexadecimal; empty once old entries were added up by day
-    points: int
-    tokens: int
-
-
-class Entries(Struct, frozen=True):
-    """`next`: the next page's `after`; None: this is the last page."""
-
-    entries: tuple[Entry, ...]
-    next: int | None
 
 
 class LedgerCheck(Struct, frozen=True):
@@ -116,6 +104,5 @@ SUMMARY = Method("earnings.summary", Empty, Earnings)
 SERIES = Method("earnings.series", SeriesParams, EarningsSeries)
 BY_MODEL = Method("earnings.by_model", GroupParams, EarningsGroups)
 BY_PERSON = Method("earnings.by_person", GroupParams, EarningsGroups)
-EXPORT = Method("earnings.export", ExportParams, Entries)
 CHECK = Method("earnings.check", Empty, LedgerCheck)
 RECORD = Method("earnings.record", RecordParams, Empty)

@@ -29,9 +29,9 @@ class Subject(OpenEnum):
 
 
 class Finding(Struct, frozen=True):
-    """One sentence about one thing. `advice`: what to do; empty: nothing."""
+    """The answer to one question. `advice`: what to do; empty: nothing."""
 
-    check: Sentence  # the name of the check
+    check: Sentence  # the question
     severity: Severity
     text: Sentence
     advice: Sentence = NOTHING
@@ -39,10 +39,9 @@ class Finding(Struct, frozen=True):
 
 
 class Examination(Struct, frozen=True):
-    """The findings so far, of `num_done` out of `num_checks` checks. `at`: when it began, in Unix seconds; 0: never."""
+    """The findings so far, one for each check. `at`: when it began, in Unix seconds; 0: never."""
 
     findings: tuple[Finding, ...] = ()
-    num_done: int = 0
     num_checks: int = 0
     is_running: bool = False
     at: float = 0.0

@@ -33,15 +33,13 @@ class DeviceList(Struct, frozen=True):
 class LoginStart(Struct, frozen=True):
     """What the system does at log-in, read each time.
 
-    `*_problem`: why it cannot be switched; empty: it can. `*_by`: the file that starts it; empty: none.
+    `*_problem`: why it cannot be switched; empty: it can.
     """
 
     app: bool  # the tray app: an entry in the desktop's autostart folder
     daemon: bool  # the daemon: an enabled systemd unit of this user, or the machine's service
     app_problem: Sentence = NOTHING
     daemon_problem: Sentence = NOTHING
-    app_by: str = ""
-    daemon_by: str = ""
 
 
 class LoginParams(Struct, frozen=True):

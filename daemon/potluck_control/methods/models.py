@@ -1,4 +1,4 @@
-"""`models.*`: what is served and how, what the swarm lacks, what is downloaded, and what lies on the disk."""
+"""`models.*`: what is served and how, and what lies on the disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method, ModelName
 
 
@@ -36,21 +35,12 @@ class Served(Struct, frozen=True):
     loading: Progress | None = None  # None: nothing is being loaded
 
 
-class Need(Struct, frozen=True):
-    """Blocks [start, end), each of which `replicas` servers serve."""
-
-    start: int
-    end: int
-    replicas: int
-
-
 class StoredModel(Struct, frozen=True):
     """A downloaded model, by its name on the hub. Models of joined swarms are deleted only by force."""
 
     name: str
     bytes: int
-    partial_bytes: int  # of them: files whose download is not finished
-    used_at: float  # Unix; when a file of it was last changed or fetched
+    is_partial: bool  # the download of a file is not finished
     swarms: tuple[str, ...]  # joined swarms that run it
     is_served: bool  # by the engine that runs now
 
@@ -66,24 +56,12 @@ class ModelsFolder(Struct, frozen=True):
     limit_bytes: int  # limits.disk_mb; 0: none
 
 
-class Move(Struct, frozen=True):
-    """A move of downloads to another folder. `problem`: why it stopped; the rest is where it was."""
-
-    target: str
-    progress: Progress
-    is_done: bool
-    problem: Sentence = NOTHING
-
-
 class Models(Struct, frozen=True):
-    """`needs`: runs of blocks with few replicas, fewest first; empty while the coverage is not known."""
+    """What is served, and what is stored."""
 
     served: Served | None
-    needs: tuple[Need, ...]
-    download: Progress | None  # what the engine fetches now; None: nothing
     folder: ModelsFolder
     stored: tuple[StoredModel, ...]  # the largest first
-    move: Move | None  # the last move since the daemon started
 
 
 class DeleteParams(Struct, frozen=True):
@@ -99,7 +77,7 @@ class Deleted(Struct, frozen=True):
 
 
 class FolderParams(Struct, frozen=True):
-    """A folder to move downloads to, or one with checkpoints; empty: the usual folder of downloads."""
+    """A folder with checkpoints; empty: the folder of downloads."""
 
     folder: Annotated[str, Meta(max_length=4096, pattern=r"^[^\0]*\Z")] = ""
 
@@ -133,8 +111,5 @@ class SearchParams(Struct, frozen=True):
 
 LIST = Method("models.list", Empty, Models)
 DELETE = Method("models.delete", DeleteParams, Deleted)
-MOVE = Method(
-    "models.move", FolderParams, Models
-)  # sets serve.models_folder and goes on in the background, see Models.move
 ON_DISK = Method("models.on_disk", FolderParams, Choices)
 SEARCH = Method("models.search", SearchParams, Choices)  # asks the hub, which takes seconds

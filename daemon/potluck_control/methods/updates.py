@@ -1,7 +1,6 @@
 """`updates.*`: the version that is offered, looking for one, and installing it.
 
-`potluck update` does the work in a process that outlives the daemon. A client finds the daemon away for a moment, and
-then the new one.
+A client finds the daemon away for a moment while it becomes the new version.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class UpdateProgress(Struct, frozen=True):
 
 
 class UpdatesState(Struct, frozen=True):
-    """`checked_at`: when the publisher last answered, in Unix seconds. `error`: of the last try."""
+    """`checked_at`: when the publisher last answered, in Unix seconds. `error`: of the daemon's last try."""
 
     running: str  # version
     is_allowed: bool  # the daemon may ask by itself: the setting updates.check
@@ -44,5 +43,5 @@ class UpdatesState(Struct, frozen=True):
 
 STATE = Method("updates.state", Empty, UpdatesState)
 CHECK = Method("updates.check", Empty, UpdatesState)  # answers when the publisher has answered
-INSTALL = Method("updates.install", Empty, UpdatesState)  # returns once the update has begun
+INSTALL = Method("updates.install", Empty, UpdatesState)  # answers when the update has begun
 EVENT = "updates"  # UpdatesState: when it changes

@@ -11,14 +11,14 @@ The first row that applies wins. The rung says how far down the ladder the engin
     no environment for the engine            idle       no_engine                    ended
     the computer is about to sleep           yielded    sleep                        ended
     somebody needs the device                yielded    game, full_screen, ...       offloaded, later ended
-    outside the schedule, over a day's cap   idle       schedule, cost_cap, ...      ended
+    outside the schedule, over a cap         idle       schedule, cost_cap, ...      ended
     battery, metered network, far too hot    idle       battery, metered, heat       offloaded, later ended
+    the probes have not looked yet           starting   none                         as it stands
     "only when idle" while somebody is there yielded    user_active                  offloaded, later ended
     that ended less than a quiet time ago    yielded    quiet_time                   as it stands, then prepared
     nobody has let this computer in yet      joining    not_admitted                 online
     its invite is over before that           error      invite_over                  online
     the engine failed and waits              error      engine_failed                ended
-    the probes have not looked yet           starting   none                         as it stands
     a file of the weights changed on disk    error      files                        online
     otherwise                                starting, joining, serving              online
 
@@ -38,10 +38,12 @@ from potluck_control.engine_messages import MIN_DUTY, Waiting
 from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 
-from potluck.protocol.codes import INVITE_OVER, Denial
+from potluck.protocol.codes import DENIALS, INVITE_OVER, Denial
 from potluck.sentences import NOTHING, Sentence, sentence
+from potluck_daemon.settings.state import Pause
 
-CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
+PASSING_S = 2.0  # between decisions while an engine stands by, or something passes
+LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
 PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
 SETTLE_S = 2.0  # that all probes may take for their first look
 
@@ -65,7 +67,8 @@ class Rung(Enum):
     ONLINE = 0
     FINISHING = 1
     OFFLOADED = 2
-    ENDED = 3
+    PREPARED = 3  # a process that imports, because it is needed soon
+    ENDED = 4
 
 
 class EngineOrder(Enum):
@@ -113,17 +116,6 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A reason not to serve that has nothing to do with presence: the schedule or a cap."""
-
-    reason: Reason
-    text: Sentence
-    ends: Sentence
-    left_s: float | None = None  # until it ends by itself
-    only_before_start: bool = False  # an engine that is online may stay
-
-
-@dataclass(frozen=True, slots=True)
 class EngineView:
     phase: Phase = Phase.ENDED
     serving: Sentence = NOTHING  # "blocks 0:4 of tiny-llama"
@@ -139,27 +131,6 @@ class EngineView:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    settings: Settings
-    engine: EngineView = EngineView()
-    presence: Presence = Presence()
-    obstacles: tuple[Obstacle, ...] = ()  # the most important first
-    is_ending: bool = False
-    finish_left_s: float | None = None  # time to finish open sessions before the daemon ends
-    is_paused: bool = False
-    pause_left_s: float | None = None  # None: until resumed, or until the game ends
-    is_pause_of_game: bool = False  # the pause lasts as long as the game
-    has_swarm: bool = True
-    swarm_name: str = ""
-    remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
-    is_applicant: bool = False  # nobody has let this computer in yet
-    is_ticket_over: bool = False  # and the person's other computer cannot any more
-    has_engine: bool = True  # there is an environment to start it in
-    is_memory_short: bool = False
-    is_settled: bool = True  # every probe has had time for its first look
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """A state to show, and the order that leads the engine towards its rung."""
 
@@ -172,24 +143,44 @@ class Decision:
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0
     left_s: float | None = None  # until the state ends by itself
-    wake_in_s: float | None = None  # until the next decision if nothing happens before
-    prepares: bool = False  # start the process now, because it will be needed soon
     order: EngineOrder = EngineOrder.NOTHING
 
+    @property
+    def wait_s(self) -> float:
+        """The time until the next decision if nothing happens before."""
+        is_passing = self.rung is Rung.OFFLOADED or self.reason is Reason.QUIET_TIME or self.state is State.STARTING
+        left_s = LONGEST_WAIT_S if self.left_s is None else self.left_s
+        if self.reason is Reason.QUIET_TIME and left_s > PREPARE_S:
+            left_s -= PREPARE_S
+        return min(PASSING_S if is_passing else LONGEST_WAIT_S, left_s)
 
-_PRESSURE = (Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE)
-_NEEDS_DEVICE = frozenset(
-    {
-        *(Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY, Reason.OTHER_USER),
-        *_PRESSURE,
-    }
-)
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    settings: Settings
+    engine: EngineView = EngineView()
+    presence: Presence = Presence()
+    obstacles: tuple[Decision, ...] = ()  # the schedule and caps; the most important first
+    is_ending: bool = False
+    finish_left_s: float | None = None  # time to finish open sessions before the daemon ends
+    pause: Pause | None = None
+    pause_left_s: float | None = None  # None: until resumed, or until the game ends
+    swarm: str | None = ""  # its name; None: no swarm joined
+    remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
+    is_applicant: bool = False  # nobody has let this computer in yet
+    is_ticket_over: bool = False  # and the person's other computer cannot any more
+    has_engine: bool = True  # there is an environment to start it in
+    is_memory_short: bool = False
+    is_settled: bool = True  # every probe has had time for its first looks
+
+
+_PROGRAMS = frozenset({Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY})
+_NEEDS_DEVICE = _PROGRAMS | {Reason.OTHER_USER, Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE}
 _NOT_NOW = frozenset({Reason.BATTERY, Reason.METERED, Reason.HEAT})
 _SPARED = frozenset({Reason.HEAT, Reason.POWER})
 _ADMISSION = (Denial.NOBODY_ONLINE, Denial.UNCONFIRMED, *INVITE_OVER)
-_ANOTHER_INVITE = sentence("when you enter another invite")
+_ENDED = (Phase.ENDED, Phase.PREPARING, Phase.STOPPING)  # the engine holds no device, or soon holds none
 _RESTED = sentence("when you've been away for a while")
-_BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
 
 
 def decide(inputs: Inputs, now: float) -> Decision:
@@ -197,19 +188,7 @@ def decide(inputs: Inputs, now: float) -> Decision:
     wish = _wish(inputs, now)
     phase = inputs.engine.phase
     is_draining = wish.rung is not Rung.ONLINE and phase not in (Phase.OFFLOADED, Phase.ENDED, Phase.PREPARING)
-    return replace(
-        wish,
-        state=State.DRAINING if is_draining else wish.state,
-        order=_order(wish, inputs.engine),
-        wake_in_s=wish.wake_in_s if wish.wake_in_s is not None else wish.left_s,
-    )
-
-
-def is_finished(inputs: Inputs) -> bool:
-    """Tell whether a draining daemon may end: no session is open, time is up, or a game needs the device."""
-    is_serving = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING)
-    has_time = (inputs.finish_left_s or 0) > 0 and not has_game(inputs.presence)
-    return not (is_serving and has_time and inputs.engine.sessions)
+    return replace(wish, state=State.DRAINING if is_draining else wish.state, order=_order(wish.rung, inputs.engine))
 
 
 def has_game(presence: Presence) -> bool:
@@ -220,11 +199,10 @@ def has_game(presence: Presence) -> bool:
 def _wish(inputs: Inputs, now: float) -> Decision:
     return (
         _as_asked(inputs)
-        or _without_engine(inputs)
-        or _asleep(inputs.presence.evidence)
-        or _climbing_down(inputs, now, _NEEDS_DEVICE)
-        or _blocked(inputs)
-        or _climbing_down(inputs, now, _NOT_NOW)
+        or _giving_way(inputs, now, (Reason.SLEEP,))
+        or _giving_way(inputs, now, _NEEDS_DEVICE)
+        or next(iter(inputs.obstacles), None)
+        or _giving_way(inputs, now, _NOT_NOW)
         or _unsettled(inputs)
         or _in_use(inputs, now)
         or _quiet(inputs, now)
@@ -233,78 +211,60 @@ def _wish(inputs: Inputs, now: float) -> Decision:
 
 
 def _as_asked(inputs: Inputs) -> Decision | None:
-    """Follow what the user asked for."""
-    if inputs.is_ending:
-        return Decision(
-            State.DRAINING,
-            Reason.SHUTDOWN,
-            sentence("Shutting down"),
-            Rung.ENDED,
-            sentence("when Potluck is started again"),
-        )
-    if inputs.finish_left_s is not None:
-        text = sentence("Finishing the open sessions, then shutting down")
-        ends = sentence("when Potluck is started again")
-        return Decision(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
-    if inputs.is_paused:
-        return _paused(inputs)
-    if not inputs.has_swarm:
-        return Decision(
-            State.IDLE,
-            Reason.NO_SWARM,
-            sentence("No swarm joined yet"),
-            Rung.ENDED,
-            sentence("when you join or create a swarm"),
-        )
+    """Follow what people asked for: the user, and who removed this computer. Without an engine nothing can follow."""
+    if inputs.is_ending or inputs.finish_left_s is not None:
+        return _ending(inputs)
+    if inputs.pause is not None:
+        return _paused(inputs.pause, inputs.pause_left_s)
+    if inputs.swarm is None:
+        text, ends = sentence("No swarm joined yet"), sentence("when you join or create a swarm")
+        return Decision(State.IDLE, Reason.NO_SWARM, text, Rung.ENDED, ends)
     if inputs.remover is not None:
-        text = sentence(
-            "{name} removed this computer from the swarm {what}", name=inputs.remover, what=inputs.swarm_name
-        )
+        text = sentence("{name} removed this computer from the swarm {what}", name=inputs.remover, what=inputs.swarm)
         return Decision(State.IDLE, Reason.REMOVED, text, Rung.ENDED, sentence("when you join with a new invite"))
+    if not inputs.has_engine:
+        ends = sentence("when you set it up: in the app, or with `potluck setup`")
+        return Decision(State.IDLE, Reason.NO_ENGINE, sentence("The engine is not set up yet"), Rung.ENDED, ends)
     return None
 
 
-def _paused(inputs: Inputs) -> Decision:
-    if inputs.is_pause_of_game:
-        text = sentence("Paused by you until the game ends")
-        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, sentence("when the game ends, or when you resume"))
-    if inputs.pause_left_s is None:
-        text = sentence("Paused by you until you resume")
-        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, sentence("when you resume"))
-    ends = sentence("when the time is over, or when you resume")
-    return Decision(State.PAUSED, Reason.TIMER, sentence("Paused by you"), Rung.ENDED, ends, left_s=inputs.pause_left_s)
+def _ending(inputs: Inputs) -> Decision:
+    """End once no session is open, time is up, a game needs the device, or the computer goes to sleep."""
+    ends = sentence("when Potluck is started again")
+    is_serving = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING) and inputs.engine.sessions > 0
+    is_needed = any(item.reason in _NEEDS_DEVICE | {Reason.SLEEP} for item in inputs.presence.evidence)
+    if inputs.is_ending or not is_serving or not inputs.finish_left_s or is_needed:
+        return Decision(State.DRAINING, Reason.SHUTDOWN, sentence("Shutting down"), Rung.ENDED, ends)
+    text = sentence("Finishing the open sessions, then shutting down")
+    return Decision(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
 
 
-def _without_engine(inputs: Inputs) -> Decision | None:
-    if inputs.has_engine:
-        return None
-    text, ends = (
-        sentence("The engine is not set up yet"),
-        sentence("when you set it up: in the app, or with `potluck setup`"),
-    )
-    return Decision(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends)
+def _paused(pause: Pause, left_s: float | None) -> Decision:
+    if pause.until_game_ends:
+        text, ends = sentence("Paused by you until the game ends"), sentence("when the game ends, or when you resume")
+    elif pause.until is None:
+        text, ends = sentence("Paused by you until you resume"), sentence("when you resume")
+    else:
+        ends = sentence("when the time is over, or when you resume")
+        return Decision(State.PAUSED, Reason.TIMER, sentence("Paused by you"), Rung.ENDED, ends, left_s=left_s)
+    return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, ends)
 
 
-def _asleep(evidence: Iterable[Evidence]) -> Decision | None:
-    if not any(item.reason is Reason.SLEEP for item in evidence):
-        return None
-    text = sentence("The computer is going to sleep")
-    return Decision(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, sentence("when the computer wakes up"))
-
-
-def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> Decision | None:
-    """Offload while the evidence lasts. End the engine when it lasts long or memory is short."""
-    evidence = next(
-        (item for item in inputs.presence.evidence if item.reason in reasons and _counts(item, inputs)), None
-    )
+def _giving_way(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> Decision | None:
+    found = (item for item in inputs.presence.evidence if item.reason in reasons and _counts(item, inputs))
+    evidence = next(found, None)
     if evidence is None:
         return None
-    text, ends = _words(evidence, inputs.settings.yield_)
-    state = State.YIELDED if evidence.reason in _NEEDS_DEVICE else State.IDLE
-    end_in_s = evidence.since + inputs.settings.yield_.end_engine_after_s - now
-    if end_in_s <= 0 or inputs.is_memory_short:
-        return Decision(state, evidence.reason, text, Rung.ENDED, ends, *_program(evidence))
-    return Decision(state, evidence.reason, text, Rung.OFFLOADED, ends, *_program(evidence), wake_in_s=end_in_s)
+    state = State.IDLE if evidence.reason in _NOT_NOW else State.YIELDED
+    rung = Rung.ENDED if evidence.reason is Reason.SLEEP else _rung(inputs, evidence.since, now)
+    text, ends = _words(evidence, _quiet_s(evidence, inputs.settings.yield_))
+    return Decision(state, evidence.reason, text, rung, ends, *_program(evidence))
+
+
+def _rung(inputs: Inputs, since: float, now: float) -> Rung:
+    """Offload while something lasts. End the engine when it lasts long or memory is short."""
+    is_long = now >= since + inputs.settings.yield_.end_engine_after_s
+    return Rung.ENDED if is_long or inputs.is_memory_short or inputs.engine.phase in _ENDED else Rung.OFFLOADED
 
 
 def _counts(evidence: Evidence, inputs: Inputs) -> bool:
@@ -323,10 +283,14 @@ def _program(evidence: Evidence) -> tuple[str, str]:
     return evidence.app, str(evidence.who)
 
 
-def _words(evidence: Evidence, given: YieldSettings) -> tuple[Sentence, Sentence]:
+def _words(evidence: Evidence, quiet_s: float) -> tuple[Sentence, Sentence]:
     """Return what stands in the way, and when that ends."""
-    who, time = evidence.who, f"{_quiet_s(evidence, given):g}"
+    who, time = evidence.who, f"{quiet_s:g}"
+    memory_ends = sentence("{time} s after there is enough memory again", time=time)
+    program_ends = sentence("{time} s after {who} is done", time=time, who=who)
     match evidence.reason:
+        case Reason.SLEEP:
+            return sentence("The computer is going to sleep"), sentence("when the computer wakes up")
         case Reason.BATTERY:
             return sentence("Not serving on battery"), sentence("when the computer is plugged in")
         case Reason.METERED:
@@ -335,86 +299,37 @@ def _words(evidence: Evidence, given: YieldSettings) -> tuple[Sentence, Sentence
         case Reason.HEAT:
             return sentence("Too hot: {who}", who=who), sentence("when it has cooled down")
         case Reason.VRAM_PRESSURE:
-            text = sentence("Giving way: other programs need the memory of {who}", who=who)
-            return text, sentence("{time} s after there is enough memory again", time=time)
+            return sentence("Giving way: other programs need the memory of {who}", who=who), memory_ends
         case Reason.RAM_PRESSURE:
-            text = sentence("Giving way: other programs need the memory")
-            return text, sentence("{time} s after there is enough memory again", time=time)
+            return sentence("Giving way: other programs need the memory"), memory_ends
         case Reason.OTHER_USER:
             text = sentence("Giving way to {who}, who sits at the computer", who=who)
             return text, sentence("{time} s after you are back at the computer", time=time)
         case Reason.FULL_SCREEN:
-            text = sentence("Giving way to {who}, which fills the screen", who=who)
-            return text, sentence("{time} s after {who} is done", time=time, who=who)
+            return sentence("Giving way to {who}, which fills the screen", who=who), program_ends
         case Reason.GPU_BUSY:
-            text = sentence("Giving way to {who}, which keeps the GPU busy", who=who)
-            return text, sentence("{time} s after {who} is done", time=time, who=who)
+            return sentence("Giving way to {who}, which keeps the GPU busy", who=who), program_ends
         case _:
-            text = sentence("Giving way to {who}", who=who)
-            return text, sentence("{time} s after {who} has ended", time=time, who=who)
-
-
-def _over(evidence: Evidence) -> Sentence:
-    match evidence.reason:
-        case Reason.VRAM_PRESSURE | Reason.RAM_PRESSURE:
-            return sentence("There is enough memory again; waiting a moment")
-        case Reason.OTHER_USER:
-            return sentence("You are back at the computer; waiting a moment")
-        case Reason.BATTERY:
-            return sentence("Plugged in again; waiting a moment")
-        case Reason.METERED:
-            return sentence("The network is no longer metered; waiting a moment")
-        case Reason.HEAT:
-            return sentence("It has cooled down; waiting a moment")
-        case _:
-            return sentence("{who} has ended; waiting a moment", who=evidence.who)
-
-
-def _blocked(inputs: Inputs) -> Decision | None:
-    is_before_start = inputs.engine.phase in _BEFORE_START
-    obstacle = next((item for item in inputs.obstacles if is_before_start or not item.only_before_start), None)
-    if obstacle is None:
-        return None
-    wake_in_s = CHECK_INTERVAL_S if obstacle.left_s is None else obstacle.left_s
-    return Decision(
-        State.IDLE,
-        obstacle.reason,
-        obstacle.text,
-        Rung.ENDED,
-        obstacle.ends,
-        left_s=obstacle.left_s,
-        wake_in_s=wake_in_s,
-    )
+            return sentence("Giving way to {who}", who=who), program_ends
 
 
 def _unsettled(inputs: Inputs) -> Decision | None:
     """Begin nothing before the probes have looked once, because a game may be running."""
-    rung = {Phase.ENDED: Rung.ENDED, Phase.STOPPING: Rung.ENDED, Phase.OFFLOADED: Rung.OFFLOADED}.get(
-        inputs.engine.phase
-    )
-    if inputs.is_settled or rung is None:
+    if inputs.is_settled or inputs.engine.phase not in (Phase.ENDED, Phase.STOPPING, Phase.OFFLOADED):
         return None
-    return Decision(
-        State.STARTING, Reason.NONE, sentence("Checking whether you need the computer"), rung, wake_in_s=SETTLE_S
-    )
+    rung = Rung.OFFLOADED if inputs.engine.phase is Phase.OFFLOADED else Rung.ENDED
+    return Decision(State.STARTING, Reason.NONE, sentence("Checking whether you need the computer"), rung)
 
 
 def _in_use(inputs: Inputs, now: float) -> Decision | None:
     """Obey "only when idle". Where nothing can tell, the computer counts as in use."""
     if not inputs.settings.when.only_when_idle or inputs.presence.is_away:
         return None
-    end_in_s = inputs.presence.use_since + inputs.settings.yield_.end_engine_after_s - now
-    is_gone = end_in_s <= 0 or inputs.engine.phase in (Phase.ENDED, Phase.STOPPING)
-    rung = Rung.ENDED if is_gone else Rung.OFFLOADED
-    wake_in_s = None if is_gone else end_in_s
+    text, ends = sentence("Not serving while you use the computer"), _RESTED
     if inputs.presence.is_away is None:
-        text, ends = (
-            sentence("Can't tell whether you're away, so not serving"),
-            sentence("when you switch when.only_when_idle off"),
-        )
-    else:
-        text, ends = sentence("Not serving while you use the computer"), _RESTED
-    return Decision(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
+        text = sentence("Can't tell whether you're away, so not serving")
+        ends = sentence("when you switch when.only_when_idle off")
+    return Decision(State.YIELDED, Reason.USER_ACTIVE, text, _rung(inputs, inputs.presence.use_since, now), ends)
 
 
 def _quiet_s(evidence: Evidence, given: YieldSettings) -> float:
@@ -424,6 +339,7 @@ def _quiet_s(evidence: Evidence, given: YieldSettings) -> float:
 
 
 def _quiet(inputs: Inputs, now: float) -> Decision | None:
+    """Wait a moment after something has ended, with a process that will soon be needed."""
     waits = [
         (item.ended_at + _quiet_s(item.evidence, inputs.settings.yield_) - now, item.evidence)
         for item in inputs.presence.over
@@ -432,18 +348,20 @@ def _quiet(inputs: Inputs, now: float) -> Decision | None:
     left_s, evidence = max(waits, key=lambda wait: wait[0], default=(0.0, None))
     if left_s <= 0 or evidence is None:
         return None
-    text, ends = _over(evidence), sentence("in a moment, or when you resume")
-    wish = Decision(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
-    if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
-        return wish
-    may_prepare = not inputs.is_memory_short and (inputs.engine.retry_at or now) <= now
-    wake_in_s = left_s - PREPARE_S if left_s > PREPARE_S else left_s
-    prepares = may_prepare and left_s <= PREPARE_S
-    return replace(wish, rung=Rung.ENDED, wake_in_s=wake_in_s, prepares=prepares)
+    text = sentence("Nothing is in the way any more; waiting a moment")
+    if evidence.reason in _PROGRAMS:
+        text = sentence("{who} has ended; waiting a moment", who=evidence.who)
+    is_soon = left_s <= PREPARE_S and not inputs.is_memory_short and (inputs.engine.retry_at or now) <= now
+    rung = Rung.OFFLOADED
+    if inputs.engine.phase in _ENDED:
+        rung = Rung.PREPARED if is_soon else Rung.ENDED
+    ends = sentence("in a moment, or when you resume")
+    return Decision(State.YIELDED, Reason.QUIET_TIME, text, rung, ends, *_program(evidence), left_s=left_s)
 
 
 def _working(inputs: Inputs, now: float) -> Decision:
     engine = inputs.engine
+    waits = engine.waiting if engine.phase in (Phase.STARTING, Phase.JOINING, Phase.RESTORING) else Waiting()
     match engine.phase:
         case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
             text = engine.failure or sentence("The engine failed")
@@ -453,14 +371,12 @@ def _working(inputs: Inputs, now: float) -> Decision:
         case _ if engine.is_stopped:
             text = sentence("Not serving: somebody stopped the engine's process")
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ONLINE, sentence("when you resume"))
-        case Phase.ONLINE if inputs.is_applicant:
-            return _unadmitted(inputs, Denial.NOBODY_ONLINE)
         case Phase.ONLINE:
-            return _serving(inputs)
-        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.denial in _ADMISSION:
-            return _unadmitted(inputs, engine.waiting.denial)
-        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.why:
-            text = sentence("Can't join the swarm yet: {why}", why=engine.waiting.why)
+            return _unadmitted(inputs, Denial.NOBODY_ONLINE) if inputs.is_applicant else _serving(inputs)
+        case _ if waits.denial in _ADMISSION:
+            return _unadmitted(inputs, waits.denial)
+        case _ if waits.why:
+            text = sentence("Can't join the swarm yet: {why}", why=waits.why)
             return Decision(State.JOINING, Reason.NONE, text, Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, sentence("Starting the engine"), Rung.ONLINE)
@@ -473,79 +389,58 @@ def _working(inputs: Inputs, now: float) -> Decision:
 
 def _unadmitted(inputs: Inputs, denial: Denial) -> Decision:
     """Say what somebody waits for who was not let in yet, or that only another invite helps."""
-    name = inputs.swarm_name
+    name = inputs.swarm
     if denial is Denial.UNCONFIRMED and inputs.is_ticket_over:
         denial = Denial.INVITE_EXPIRED
-    match denial:
-        case Denial.UNCONFIRMED:
-            text = sentence("Waiting for you to confirm this computer on your other one")
-        case Denial.INVITE_EXPIRED:
-            text = sentence("Your invite to {name} has expired", name=name)
-        case Denial.INVITE_USED_UP:
-            text = sentence("Your invite to {name} is used up", name=name)
-        case Denial.INVITE_ENDED:
-            text = sentence("Your invite to {name} was ended", name=name)
-        case _:
-            text = sentence("Waiting for a member of {name} to let you in", name=name)
     if denial in INVITE_OVER:
-        return Decision(State.ERROR, Reason.INVITE_OVER, text, Rung.ONLINE, _ANOTHER_INVITE)
+        text = sentence("Can't join {name}: {why}", name=name, why=DENIALS[denial])
+        ends = sentence("when you enter another invite")
+        return Decision(State.ERROR, Reason.INVITE_OVER, text, Rung.ONLINE, ends)
+    text = sentence("Waiting for a member of {name} to let you in", name=name)
+    if denial is Denial.UNCONFIRMED:
+        text = sentence("Waiting for you to confirm this computer on your other one")
     return Decision(State.JOINING, Reason.NOT_ADMITTED, text, Rung.ONLINE)
 
 
 def _serving(inputs: Inputs) -> Decision:
     """Serve at full speed, or as slowly as the strictest reason to go slow demands."""
     what = inputs.engine.serving
-    asked = [
-        (1.0 - item.level, item.reason, *_slowly(what, item))
-        for item in inputs.presence.evidence
-        if item.reason in _SPARED
-    ]
+    asked = [(1.0, Reason.NONE, sentence("Serving {what}", what=what), NOTHING)]
     if inputs.presence.is_away is False:
         text = sentence("Serving {what} slowly, while you use the computer", what=what)
         asked.append((inputs.settings.when.active_percent / 100, Reason.USER_ACTIVE, text, _RESTED))
-    duty, reason, text, ends = min(asked, key=lambda item: item[0], default=(1.0, Reason.NONE, NOTHING, NOTHING))
-    if duty >= 1.0:
-        return Decision(State.SERVING, Reason.NONE, sentence("Serving {what}", what=what), Rung.ONLINE)
+    for item in inputs.presence.evidence:
+        if item.reason is Reason.HEAT:
+            text = sentence("Serving {what} slowly, because {who} is hot", what=what, who=item.who)
+            asked.append((1.0 - item.level, item.reason, text, sentence("when it has cooled down")))
+        elif item.reason is Reason.POWER:
+            text = sentence("Serving {what} slowly, to stay below the power cap of {who}", what=what, who=item.who)
+            asked.append((1.0 - item.level, item.reason, text, sentence("when it draws less power")))
+    duty, reason, text, ends = min(asked, key=lambda each: each[0])
     return Decision(State.SERVING, reason, text, Rung.ONLINE, ends, duty=max(duty, MIN_DUTY))
 
 
-def _slowly(what: Sentence, evidence: Evidence) -> tuple[Sentence, Sentence]:
-    """Return how slowly `what` is served, and when that ends."""
-    who = evidence.who
-    if evidence.reason is Reason.HEAT:
-        text = sentence("Serving {what} slowly, because {who} is hot", what=what, who=who)
-        return text, sentence("when it has cooled down")
-    text = sentence("Serving {what} slowly, to stay below the power cap of {who}", what=what, who=who)
-    return text, sentence("when it draws less power")
-
-
-def _order(wish: Decision, engine: EngineView) -> EngineOrder:
-    match wish.rung, engine.phase:
+def _order(rung: Rung, engine: EngineView) -> EngineOrder:
+    if rung is Rung.ONLINE and engine.drains and engine.sessions and engine.phase in (Phase.ONLINE, Phase.FINISHING):
+        rung = Rung.FINISHING
+    match rung, engine.phase:
         case _, Phase.STOPPING:
             return EngineOrder.NOTHING  # everything else begins with the end of this process
-        case Rung.ONLINE, Phase.ONLINE if engine.drains and engine.sessions:
-            return EngineOrder.DRAIN
-        case Rung.ONLINE, Phase.FINISHING if engine.drains and engine.sessions:
-            return EngineOrder.NOTHING
-        case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
-            return EngineOrder.STOP
         case Rung.FINISHING, Phase.ONLINE:
             return EngineOrder.DRAIN
-        case Rung.FINISHING, _:
-            return EngineOrder.NOTHING
+        case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
+            return EngineOrder.STOP
         case Rung.ONLINE, Phase.ENDED | Phase.PREPARING:
             return EngineOrder.START
         case Rung.ONLINE, Phase.OFFLOADED | Phase.FINISHING:
             return EngineOrder.RESTORE
         case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
             return EngineOrder.OFFLOAD
-        case Rung.OFFLOADED, Phase.PREPARING | Phase.STARTING | Phase.JOINING | Phase.RESTORING:
+        case Rung.OFFLOADED, Phase.STARTING | Phase.JOINING | Phase.RESTORING:
             return EngineOrder.STOP  # nobody uses it yet, and ending frees its memory most surely
-        case Rung.ENDED, Phase.ENDED:
-            return EngineOrder.PREPARE if wish.prepares else EngineOrder.NOTHING
-        case Rung.ENDED, Phase.PREPARING if wish.prepares:
-            return EngineOrder.NOTHING
-        case Rung.ENDED, _:
+        case Rung.PREPARED, Phase.ENDED:
+            return EngineOrder.PREPARE
+        case Rung.ENDED, phase if phase is not Phase.ENDED:
             return EngineOrder.STOP
         case _:
             return EngineOrder.NOTHING

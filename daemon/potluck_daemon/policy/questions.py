@@ -6,6 +6,7 @@ that is taken back, so that it is never asked again.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from msgspec import structs
@@ -37,14 +38,9 @@ def follow(
     programs = [(decision.app, decision.app_title or decision.app)] if stepped_aside else []
     for app, title in (*programs, *((item.app, str(item.who)) for item in unsure)):
         seen = answered | {item.app.lower() for item in kept}
-        if app.lower() not in seen and len(kept) < MAX_QUESTIONS and _is_name(app):
+        if app.lower() in seen or len(kept) == MAX_QUESTIONS:
+            continue
+        with contextlib.suppress(ValueError):  # such a name cannot stand on a list
+            check_app(app)
             kept = (*kept, ProgramQuestion(app, title[:_MAX_TITLE]))
     return kept
-
-
-def _is_name(app: str) -> bool:
-    try:
-        check_app(app)
-    except ValueError:
-        return False
-    return True

@@ -21,7 +21,8 @@ def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
 
     While an engine is on its way, the answer is yes too, so that the node stays until the engine takes over.
     """
-    return decision.rung in (Rung.ENDED, Rung.ONLINE) and decision.reason not in _AWAY and not is_memory_short
+    has_engine = decision.rung in (Rung.FINISHING, Rung.OFFLOADED)
+    return not has_engine and decision.reason not in _AWAY and not is_memory_short
 
 
 def is_worth_a_start(decision: Decision) -> bool:

@@ -1,6 +1,6 @@
 """Applies the user's other terms: hours of the week, caps of a day or month, room on the disk. Pure.
 
-A term that is broken becomes an obstacle with a reason, a text that names the numbers, and what would end it.
+A term that is broken becomes a decision with a reason, a text that names the numbers, and what would end it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from potluck_control.hours import parse_hours
+from potluck_control.hours import DAY_MIN, WEEK_MIN, parse_hours
 from potluck_control.network_report import NetworkCaps
 from potluck_control.settings import LimitSettings, Settings, WhenSettings
-from potluck_control.states import Reason
+from potluck_control.states import Reason, State
 
-from potluck.sentences import Size, sentence
-from potluck_daemon.metering.usage import DayUse, on
-from potluck_daemon.policy.decide import Obstacle, Presence
-from potluck_daemon.policy.hours import is_open, opens_in_s
+from potluck.sentences import Sentence, Size, sentence
+from potluck_daemon.metering.usage import Use
+from potluck_daemon.policy.decide import Decision, Presence, Rung
 
 _MIB = 1 << 20
 
@@ -30,11 +29,18 @@ class Disk:
     taken_bytes: int | None = None  # by downloaded checkpoints
 
 
-def obstacles(
-    when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime
-) -> tuple[Obstacle, ...]:
+def obstacles(when: WhenSettings, limits: LimitSettings, use: Use, disk: Disk, now: datetime) -> tuple[Decision, ...]:
     """Return everything that forbids serving now. `now`: local time."""
     return (*_hours(when, now), *_caps(limits, use, now), *_disk(limits, disk))
+
+
+def opens_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float:
+    """Return the seconds until a weekly schedule opens, as `potluck_control.hours` reads it; 0 while it is open."""
+    minute = now.weekday() * DAY_MIN + now.hour * 60 + now.minute
+    if not intervals or any((minute - start) % WEEK_MIN < end - start for start, end in intervals):
+        return 0.0
+    waits = [(start - minute) % WEEK_MIN for start, _ in intervals]
+    return max(min(waits) * 60.0 - now.second - now.microsecond / 1e6, 0.0)
 
 
 def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
@@ -47,70 +53,48 @@ def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
     return NetworkCaps(limits.upload_mbps, limits.download_mbps, may_measure=is_free)
 
 
-def cost(limits: LimitSettings, use: DayUse) -> float:
-    """Return the cost of today's energy."""
-    return use.energy_wh / 1000 * limits.price_kwh
+def _barred(reason: Reason, text: Sentence, ends: Sentence, left_s: float | None = None) -> Decision:
+    return Decision(State.IDLE, reason, text, Rung.ENDED, ends, left_s=left_s)
 
 
-def _hours(when: WhenSettings, now: datetime) -> Iterator[Obstacle]:
-    intervals = parse_hours(when.hours)
-    if not is_open(intervals, now):
-        text = sentence("Outside your serving hours")
-        yield Obstacle(
-            Reason.SCHEDULE, text, sentence("when your next serving hours begin"), opens_in_s(intervals, now)
-        )
+def _hours(when: WhenSettings, now: datetime) -> Iterator[Decision]:
+    if left_s := opens_in_s(parse_hours(when.hours), now):
+        text, ends = sentence("Outside your serving hours"), sentence("when your next serving hours begin")
+        yield _barred(Reason.SCHEDULE, text, ends, left_s)
 
 
-def _caps(limits: LimitSettings, before: DayUse, now: datetime) -> Iterator[Obstacle]:
-    use = on(before, now.strftime("%Y-%m-%d"))
-    yield from _month_caps(limits, use, now)
+def _caps(limits: LimitSettings, use: Use, now: datetime) -> Iterator[Decision]:
+    today, month, now = use.today, use.month, now.replace(tzinfo=None)
+    next_month = datetime(now.year + now.month // 12, now.month % 12 + 1, 1)
+    ends, left_s = sentence("when the next month begins"), (next_month - now).total_seconds()
+    if 0 < (most := limits.upload_mb_month * _MIB) <= month.sent_bytes:
+        text = sentence("This month's upload of {all} is used up", all=Size(most))
+        yield _barred(Reason.UPLOAD_CAP, text, ends, left_s)
+    if 0 < (most := limits.download_mb_month * _MIB) <= month.received_bytes:
+        text = sentence("This month's download of {all} is used up", all=Size(most))
+        yield _barred(Reason.DOWNLOAD_CAP, text, ends, left_s)
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
-    ends, left_s = sentence("at midnight"), (midnight - now.replace(tzinfo=None)).total_seconds()
-    if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
-        text = sentence("Today's upload of {all} is used up", all=Size(limits.upload_mb_day * _MIB))
-        yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
-    if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
-        text = sentence("Today's download of {all} is used up", all=Size(limits.download_mb_day * _MIB))
-        yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
-    if 0 < limits.cost_day <= cost(limits, use):
-        text = sentence(
-            "Today's electricity budget is used up: {used} of {all}",
-            used=f"{cost(limits, use):.2f}",
-            all=f"{limits.cost_day:.2f}",
-        )
-        yield Obstacle(Reason.COST_CAP, text, ends, left_s)
+    ends, left_s = sentence("at midnight"), (midnight - now).total_seconds()
+    if 0 < (most := limits.upload_mb_day * _MIB) <= today.sent_bytes:
+        yield _barred(Reason.UPLOAD_CAP, sentence("Today's upload of {all} is used up", all=Size(most)), ends, left_s)
+    if 0 < (most := limits.download_mb_day * _MIB) <= today.received_bytes:
+        text = sentence("Today's download of {all} is used up", all=Size(most))
+        yield _barred(Reason.DOWNLOAD_CAP, text, ends, left_s)
+    if 0 < limits.cost_day <= (spent := today.cost(limits.price_kwh)):
+        given = f"{limits.cost_day:.2f}"
+        text = sentence("Today's electricity budget is used up: {used} of {all}", used=f"{spent:.2f}", all=given)
+        yield _barred(Reason.COST_CAP, text, ends, left_s)
 
 
-def _month_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obstacle]:
-    first = datetime(now.year + now.month // 12, now.month % 12 + 1, 1)
-    ends, left_s = sentence("when the next month begins"), (first - now.replace(tzinfo=None)).total_seconds()
-    sent, received = use.month_sent_bytes, use.month_received_bytes
-    if 0 < limits.upload_mb_month * _MIB <= sent:
-        text = sentence("This month's upload of {all} is used up", all=Size(limits.upload_mb_month * _MIB))
-        yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
-    if 0 < limits.download_mb_month * _MIB <= received:
-        text = sentence("This month's download of {all} is used up", all=Size(limits.download_mb_month * _MIB))
-        yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
-
-
-def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:
-    if disk.free_bytes is not None and disk.free_bytes < limits.disk_free_mb * _MIB:
+def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Decision]:
+    least, most = limits.disk_free_mb * _MIB, limits.disk_mb * _MIB
+    if disk.free_bytes is not None and disk.free_bytes < least:
         text = sentence(
             "The disk is nearly full: {free} are free, {least} must stay free",
             free=Size(disk.free_bytes),
-            least=Size(limits.disk_free_mb * _MIB),
+            least=Size(least),
         )
-        yield Obstacle(
-            Reason.DISK,
-            text,
-            sentence("when there is room, or when limits.disk_free_mb is smaller"),
-            only_before_start=True,
-        )
-    if disk.taken_bytes is not None and 0 < limits.disk_mb * _MIB < disk.taken_bytes:
-        text = sentence("Models fill their {all} on the disk", all=Size(limits.disk_mb * _MIB))
-        yield Obstacle(
-            Reason.DISK,
-            text,
-            sentence("when some are deleted, or when limits.disk_mb is larger"),
-            only_before_start=True,
-        )
+        yield _barred(Reason.DISK, text, sentence("when there is room, or when limits.disk_free_mb is smaller"))
+    if disk.taken_bytes is not None and 0 < most < disk.taken_bytes:
+        text = sentence("Models fill their {all} on the disk", all=Size(most))
+        yield _barred(Reason.DISK, text, sentence("when some are deleted, or when limits.disk_mb is larger"))

@@ -15,7 +15,6 @@ from potluck_control.schema import ProgramQuestion, SwarmStatus
 from potluck.checked_files import state_file
 from potluck.errors import PotluckError, explained
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.metering.usage import DayUse
 from potluck_daemon.reporting.answer_speed import TimedAnswer
 
 log = logging.getLogger(__name__)
@@ -64,7 +63,6 @@ class RememberedState:
     version: int = STATE_VERSION
     pause: Pause | None = None
     answers: tuple[TimedAnswer, ...] = ()  # the last ones of the gateway
-    use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked

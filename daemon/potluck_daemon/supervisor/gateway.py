@@ -166,10 +166,10 @@ class Gateway:
 
     async def _run(self, opening: Opening) -> Sentence:
         """Run the process to its end. Return why it failed; nothing if it ended because nobody used it."""
-        python = self._configuration.engine_python
+        python, environment = self._configuration.engine_place
         command = python_command(python, "-m", "potluck_gateway")
         try:
-            async with started(command, self._configuration.environment_of(python)) as child:
+            async with started(command, environment) as child:
                 telling = start_task(self._tell_opening(child, opening))
                 try:
                     if await self._follow(child):

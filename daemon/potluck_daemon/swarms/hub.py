@@ -6,20 +6,33 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from potluck_control.own_python import python_command
+
 from potluck.errors import PotluckError
 from potluck.protocol.codec import decode
 from potluck.protocol.hub import HubRefusal
 from potluck.sentences import sentence
 from potluck_daemon.child import started
+from potluck_daemon.environment.interpreter import has_torch
 
 T = TypeVar("T")
 
 TIMEOUT_S = 28.0  # below the control server's own limit
 
 
-async def ask_hub(command: Sequence[str], environment: Mapping[str, str], kind: type[T]) -> list[T]:
-    """Return the lines of the process as values of `kind`. Raises PotluckError."""
-    answers = []
+async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str, str], kind: type[T]) -> list[T]:
+    """Return the lines of the process as values of `kind`.
+
+    Args:
+        question: arguments of `potluck.checkpoint.search`.
+        python: the engine's interpreter, which has what it takes to ask the hub, and its environment.
+
+    Raises:
+        PotluckError: the hub cannot be asked, or refuses.
+    """
+    if not has_torch(python):
+        raise PotluckError(sentence("cannot search the hub without the compute engine"), hint="potluck setup")
+    command, answers = python_command(python, "-m", "potluck.checkpoint.search", *question), []
     try:
         async with started(command, environment) as child, asyncio.timeout(TIMEOUT_S):
             while line := await child.line():

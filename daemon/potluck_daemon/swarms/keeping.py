@@ -69,6 +69,11 @@ class MembersKeeper:
             membership, new = await asyncio.to_thread(lead)
         return membership, new, self.publish(name, [record.data for record in new])
 
+    async def change_own(self, name: str, change: Callable[[Membership], Membership]) -> bool:
+        """Change which computers are this person's. Return whether others are told now."""
+        changed = await asyncio.to_thread(self._configuration.swarms.change, name, change)
+        return self.publish(name, [changed.machines])
+
     def publish(self, name: str, records: Sequence[bytes]) -> bool:
         """Have a running node tell others what is new in the file. Return whether one runs."""
         self._configuration.reload_if_changed()
@@ -79,8 +84,7 @@ class MembersKeeper:
 
     def tend(self) -> None:
         """Tend the served swarm if its membership has changed. Needs a node that has compared with others."""
-        if self._is_due:
-            self._tasks.start(self._tend())
+        self._tasks.start(self._tend())
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -91,22 +95,13 @@ class MembersKeeper:
         served = self._configuration.swarm
         return served is not None and served.name == name and self._supervisor.has_reached(served)
 
-    @property
-    def _is_due(self) -> bool:
-        membership = self._configuration.membership
-        if membership is None or what_matters(membership) == self._tended:
-            return False
-        return self._supervisor.has_reached(membership.swarm)
-
     async def _learn(self, name: str, records: Sequence[bytes]) -> None:
         async with self._turns:
             try:
                 await asyncio.to_thread(self._configuration.swarms.learn, name, records)
-            except PotluckError as error:
-                log.warning("what the swarm learned about its members cannot be kept: %s", error)
-                return
-            except Exception:  # whatever peers made of it, the node says it again later
-                log.exception("what the swarm learned about its members cannot be kept")
+            except Exception as error:  # whatever peers made of it, the node says it again later
+                is_odd = not isinstance(error, PotluckError)
+                log.warning("what the swarm learned about its members cannot be kept: %s", error, exc_info=is_odd)
                 return
             self._told |= frozenset(records)
             self._configuration.reload_if_changed()  # it may say that this computer was let in or removed
@@ -122,7 +117,9 @@ class MembersKeeper:
     async def _tend(self) -> None:
         async with self._turns:
             membership = self._configuration.membership
-            if membership is None or not self._is_due:
+            if membership is None or not self._supervisor.has_reached(membership.swarm):
+                return
+            if what_matters(membership) == self._tended:
                 return
             name = membership.swarm.name
             try:

@@ -5,34 +5,29 @@ A short-lived process asks the hub, so that the daemon stays small.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.launch_spec import usual_memory_bytes
 from potluck_control.methods.machine import Device
 from potluck_control.methods.models import ModelChoice
-from potluck_control.own_python import python_command
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.settings import ServeSettings
 
-from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import files_of
 from potluck.model_folder import SMALL, has_model
 from potluck.protocol.hub import FoundModel
 from potluck.sentences import sentence
-from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.swarms.hub import ask_hub
-from potluck_daemon.swarms.stored_models import PREFIX
+from potluck_daemon.swarms.stored_models import downloads
 
 _WEIGHTS_SHARE = 0.8  # of what a computer lends; the rest is for sessions and activations
 _PARAMETER_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "int8": 1.0, "int4": 0.625}  # int4 with its scales
-_MOST = 200  # models of one folder
-_LICENCE = re.compile(r"^license:\s*[\"']?([\w.+-]{1,64})", re.MULTILINE)
-_HEAD_CHARS = 4096  # of a model card, where its licence stands
 _INDEX_FILE = "model.safetensors.index.json"
 
 
@@ -59,8 +54,8 @@ def lending(serve: ServeSettings, engine_limit_bytes: int, devices: Sequence[Dev
     chosen = [device for device in devices if device.name in (serve.devices or (serve.device,))] or list(devices[:1])
     memory = engine_limit_bytes or (serve.memory_limit_mb << 20) * max(len(serve.devices), 1)
     if not memory:
-        memory = sum(usual_memory_bytes(_free(device), is_gpu=_is_gpu(device)) for device in chosen)
-    is_cpu = not any(map(_is_gpu, chosen))
+        memory = sum(_usual_bytes(device) for device in chosen)
+    is_cpu = all(device.name == "cpu" for device in chosen)
     automatic = "float32" if is_cpu and serve.quantization == "none" else "bfloat16"
     computed = automatic if serve.dtype == "auto" else serve.dtype
     held = computed if serve.quantization == "none" else serve.quantization
@@ -99,15 +94,15 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
 
 async def search(words: str, python: str, environment: Mapping[str, str], lent: Lending) -> tuple[ModelChoice, ...]:
     """Return the models on the hub whose names match. Raises PotluckError."""
-    if not has_torch(python):
-        raise PotluckError(sentence("cannot search the hub without the compute engine"), hint="potluck setup")
-    command = python_command(python, "-m", "potluck.checkpoint.search", words)
-    return tuple(_found(model, lent) for model in await ask_hub(command, environment, FoundModel))
-
-
-def _found(model: FoundModel, lent: Lending) -> ModelChoice:
-    computers, gated = lent.num_computers(model.num_parameters), model.is_gated
-    return ModelChoice(model.name, model.name, model.bytes, model.licence, computers, is_here=False, is_gated=gated)
+    found = await ask_hub([words], python, environment, FoundModel)
+    return tuple(
+        ModelChoice(
+            *(model.name, model.name, model.bytes, model.licence, lent.num_computers(model.num_parameters)),
+            is_here=False,
+            is_gated=model.is_gated,
+        )
+        for model in found
+    )
 
 
 def _checkpoints(folder: Path) -> Iterator[Path]:
@@ -119,68 +114,32 @@ def _checkpoints(folder: Path) -> Iterator[Path]:
         inside = sorted(item for item in folder.iterdir() if item.is_dir())
     except OSError:
         return
-    yield from [item for item in inside if has_model(item)][:_MOST]
+    yield from filter(has_model, inside)
 
 
 def _downloads(cache: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the hub's name and the newest snapshot of each download; a name without an owner is not on the hub."""
-    for folder in sorted(cache.glob(f"{PREFIX}*--*"))[:_MOST]:
+    """Yield the hub's name and the newest snapshot of each download."""
+    for name, folder in downloads(cache):
         snapshots = [item for item in folder.glob("snapshots/*") if has_model(item)]
-        if snapshots:
-            yield (
-                folder.name.removeprefix(PREFIX).replace("--", "/", 1),
-                max(snapshots, key=lambda item: item.stat().st_mtime),
-            )
+        if snapshots and "/" in name:
+            yield name, max(snapshots, key=lambda item: item.stat().st_mtime)
 
 
 def _described(model: str, name: str, folder: Path, lent: Lending) -> ModelChoice:
-    sizes = list(_sizes(folder))
-    whole = bool(sizes) and all(size >= 0 for size in sizes)
-    num_bytes = sum(sizes) if whole else _announced_bytes(folder)
-    computers = lent.num_computers(round(num_bytes / width)) if (width := _stored_width(folder)) else 0
-    return ModelChoice(model, name, num_bytes, _licence(folder), computers, is_here=whole)
+    """Return what is in a folder; whoever has the files knows their licence."""
+    config, metadata = _read_json(folder / "config.json"), _read_json(folder / _INDEX_FILE).get("metadata")
+    with contextlib.suppress(CheckpointError, OSError):
+        num_bytes = sum((folder / file).stat().st_size for file in files_of(folder) if not file.endswith(SMALL))
+        return ModelChoice(model, name, num_bytes, "", _num_computers(num_bytes, config, lent), is_here=True)
+    announced = metadata.get("total_size") if isinstance(metadata, dict) else None
+    num_bytes = max(announced, 0) if isinstance(announced, int) else 0
+    return ModelChoice(model, name, num_bytes, "", _num_computers(num_bytes, config, lent), is_here=False)
 
 
-def _sizes(folder: Path) -> Iterable[int]:
-    """Yield the size of each file of weights, -1 for one that is missing."""
-    try:
-        names = files_of(folder)
-    except CheckpointError:
-        return
-    for name in names:
-        if not name.endswith(SMALL):
-            try:
-                yield (folder / name).stat().st_size
-            except OSError:
-                yield -1
-
-
-def _announced_bytes(folder: Path) -> int:
-    metadata = _read_json(folder / _INDEX_FILE).get("metadata")
-    total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    return total if isinstance(total, int) and total > 0 else 0
-
-
-def _stored_width(folder: Path) -> float:
-    """Return the bytes of a parameter in the files, as the configuration tells; 0: it doesn't."""
-    config = _read_json(folder / "config.json")
-    text = config.get("text_config")
-    parts = [config, *([text] if isinstance(text, dict) else [])]
-    if any("quantization_config" in part for part in parts):
-        return 0.0
-    named = (part.get(key) for part in parts for key in ("dtype", "torch_dtype"))
-    return next((_PARAMETER_BYTES[name] for name in named if isinstance(name, str) and name in _PARAMETER_BYTES), 0.0)
-
-
-def _licence(folder: Path) -> str:
-    """Return the licence that the model card names in its head; empty: none."""
-    try:
-        with (folder / "README.md").open(errors="replace") as stream:
-            head = stream.read(_HEAD_CHARS)
-    except OSError:
-        return ""
-    found = _LICENCE.search(head.partition("\n---")[0]) if head.startswith("---") else None
-    return found.group(1) if found else ""
+def _num_computers(num_bytes: int, config: Mapping[str, object], lent: Lending) -> int:
+    """Count by the bytes of a parameter in the files, if the configuration tells them."""
+    width = _PARAMETER_BYTES.get(str(config.get("dtype") or config.get("torch_dtype") or "bfloat16"), 2.0)
+    return 0 if "quantization_config" in config else lent.num_computers(round(num_bytes / width))
 
 
 def _read_json(path: Path) -> dict[str, object]:
@@ -191,10 +150,7 @@ def _read_json(path: Path) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _is_gpu(device: Device) -> bool:
-    return device.name != "cpu"
-
-
-def _free(device: Device) -> int:
-    """Return the whole memory of a GPU, which is free while nobody plays; of a processor's, what is free now."""
-    return device.memory_bytes if _is_gpu(device) else device.free_bytes
+def _usual_bytes(device: Device) -> int:
+    """Count all of a GPU's memory, which is free while nobody plays; of a processor's, what is free now."""
+    is_gpu = device.name != "cpu"
+    return usual_memory_bytes(device.memory_bytes if is_gpu else device.free_bytes, is_gpu=is_gpu)

@@ -21,7 +21,7 @@ from potluck.sentences import sentence
 Key = TypeVar("Key")
 ID_LETTERS = 8  # of an id that are shown
 _UNSEEN = re.compile("[\u115f\u1160]")  # fillers of Hangul syllables, which count as letters
-_MARK_LETTERS = 4  # of an id that are shown beside a name, and that are enough to ask for it
+_ENOUGH_LETTERS = 4  # of an id to ask for its owner
 
 
 def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
@@ -34,21 +34,22 @@ def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
 def person_names(members: Members) -> dict[bytes, str]:
     """Return what each member and guest is called, by key."""
     names = {key: person.name for key, person in (*members.people.items(), *members.guests.items())}
-    ids = short_ids(names)
-    return _told_apart(names, {key: letters[:_MARK_LETTERS] for key, letters in ids.items()}, ids)
+    return _told_apart(names, short_ids(names))
 
 
 def machine_names(person: Person) -> dict[bytes, str]:
     """Return what each of a person's computers is called, by key."""
     names = {machine.key: machine.name for machine in person.machines}
     ids = {key: str(peer_id_of(key)) for key in names}
-    return _told_apart(names, {key: letters[-_MARK_LETTERS:] for key, letters in ids.items()}, ids)  # all begin alike
+    ends = Counter(letters[-ID_LETTERS:] for letters in ids.values())  # all begin alike
+    shown = {key: end if ends[end := letters[-ID_LETTERS:]] == 1 else letters for key, letters in ids.items()}
+    return _told_apart(names, shown)
 
 
 def find_person(members: Members, wanted: str) -> Person:
     """Return the member or guest of a name, or of an id's beginning. Raises UsageError for none and for several."""
     people, names = (*members.people.values(), *members.guests.values()), person_names(members)
-    by_id = [each for each in people if len(wanted) >= _MARK_LETTERS and each.id.startswith(wanted.lower())]
+    by_id = [each for each in people if len(wanted) >= _ENOUGH_LETTERS and each.id.startswith(wanted.lower())]
     by_name = [each for each in people if _look(wanted) in (_look(each.name), _look(names[each.key]))]
     # Nobody is mistaken for another person by taking that person's id, or the part that is shown, as a name.
     found = by_id if len(wanted) >= ID_LETTERS and by_id else list(dict.fromkeys((*by_name, *by_id)))
@@ -65,7 +66,7 @@ def find_machine(person: Person, wanted: str) -> Machine:
     names = machine_names(person)
 
     def is_meant(machine: Machine) -> bool:
-        ends = len(wanted) >= _MARK_LETTERS and peer_id_of(machine.key).endswith(wanted)
+        ends = len(wanted) >= _ENOUGH_LETTERS and peer_id_of(machine.key).endswith(wanted)
         return ends or wanted in (machine.name, names[machine.key])
 
     found = [each for each in person.machines if is_meant(each)]
@@ -96,17 +97,10 @@ def _only(found: list[Key], wanted: str, described: Callable[[Key], str]) -> Key
     return found[0]
 
 
-def _told_apart(names: Mapping[bytes, str], marks: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:
-    """Return the names by key; those that look alike with a part of their id, or all of it if that is alike as well."""
+def _told_apart(names: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:
+    """Return the names by key; those that look alike with their id."""
     alike = Counter(map(_look, names.values()))
-    marked = Counter((_look(name), marks[key]) for key, name in names.items())
-
-    def told(key: bytes, name: str) -> str:
-        if alike[_look(name)] == 1:
-            return name
-        return f"{name} ({marks[key] if marked[_look(name), marks[key]] == 1 else ids[key]})"
-
-    return {key: told(key, name) for key, name in names.items()}
+    return {key: name if alike[_look(name)] == 1 else f"{name} ({ids[key]})" for key, name in names.items()}
 
 
 def _look(name: str) -> str:

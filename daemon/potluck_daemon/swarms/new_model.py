@@ -6,37 +6,16 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from potluck_control.own_python import python_command
 from potluck_control.resources import DEMO_DRAFT, DEMO_MODEL, resource
 
 from potluck.draft_pairs import NO_DRAFT, known_draft
-from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
 from potluck.protocol.hub import OpenedModel
 from potluck.protocol.swarm import LOCAL_REVISION
 from potluck.sentences import sentence
 from potluck_daemon.swarms.hub import ask_hub
-
-_ASK = """
-import sys
-from potluck.checkpoint.drafts import check_pair
-from potluck.checkpoint.source import open_checkpoint
-from potluck.errors import PotluckError
-from potluck.protocol.codec import encode
-from potluck.protocol.hub import HubRefusal, OpenedModel
-model, revision, *drafts = sys.argv[1:]
-try:
-    found = opened = open_checkpoint(model, revision=revision or None)
-    for draft in drafts:
-        found = open_checkpoint(draft)
-        check_pair(opened, found)
-    said = OpenedModel(found.name, found.num_blocks, found.revision, str(found.folder))
-except PotluckError as error:
-    said = HubRefusal(error.sentence, error.advice)
-print(encode(said).decode())
-"""
-"""Describes a model at a revision, or the small one that is named after it and drafts for it."""
 
 _NUM_BLOCKS = (
     *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -71,17 +50,16 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
     """Describe the model `wanted`: a folder, a name on the hub, or nothing (or its name) for the demo model.
 
     Args:
-        python: the engine's interpreter, which has what it takes to ask the hub, and its environment.
+        python, environment: as for `ask_hub`.
 
     Raises:
         PotluckError: it is no model that can be split, or the hub can't be asked.
     """
     if wanted in ("", DEMO_MODEL):
-        folder = resource(DEMO_MODEL)
-        return NewModel(DEMO_MODEL, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
+        return _bundled(DEMO_MODEL)
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted, ""), environment, NewModel)
+    (found,) = await ask_hub(["", wanted, ""], python, environment, NewModel)
     return found
 
 
@@ -96,7 +74,7 @@ async def find_draft(model: NewModel, wanted: str, python: str, environment: Map
         PotluckError: its tokenizer is another one, or the hub can't be asked.
     """
     if model.name == DEMO_MODEL and wanted in ("", DEMO_DRAFT):
-        return _demo_draft()
+        return _bundled(DEMO_DRAFT)
     name = wanted or known_draft(model.name)
     if name in ("", NO_DRAFT):
         return None
@@ -107,16 +85,13 @@ async def find_draft(model: NewModel, wanted: str, python: str, environment: Map
         )
     is_folder = model.revision == LOCAL_REVISION
     place = (model.files, "") if is_folder else (model.name, model.revision)
-    (found,) = await ask_hub(python_command(python, "-c", _ASK, *place, name), environment, NewModel)
+    (found,) = await ask_hub(["", *place, name], python, environment, NewModel)
     return found
 
 
-def _demo_draft() -> NewModel | None:
-    try:
-        folder = resource(DEMO_DRAFT)
-    except PotluckError:  # an installation without it
-        return None
-    return NewModel(DEMO_DRAFT, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
+def _bundled(name: str) -> NewModel:
+    folder = resource(name)
+    return NewModel(name, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
 
 
 def _in_folder(wanted: str) -> NewModel:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from potluck_control.engine_messages import Confirmed, Examined
 from potluck_control.methods.members import WrongResults
@@ -42,23 +41,18 @@ class ReportBook:
     def hear(self, swarm: Swarm, message: Confirmed | Examined) -> None:
         """Remember what the engine found out in a swarm."""
         state = self._memory.state
-        if isinstance(message, Examined):
-            self._memory.state = replace(state, examination=Examination(time.time(), message.damaged, swarm.prefix))
-        else:
-            machine = public_key_of(PeerId(message.peer_id))
-            if machine is not None:
-                confirmed = _with(state.confirmed, [f"{message.person} {machine.hex()}"])
-                dismissed = _about_others(state.dismissed, machine)
-                self._memory.state = replace(state, confirmed=confirmed, dismissed=dismissed)
-        self._memory.try_to_save()
+        match message:
+            case Examined(damaged):
+                self._memory.keep(examination=Examination(time.time(), damaged, swarm.prefix))
+            case Confirmed(peer_id, person) if machine := public_key_of(PeerId(peer_id)):
+                dismissed = tuple(each for each in state.dismissed if not each.what.endswith(machine.hex()))
+                confirmed = _with(state.confirmed, [f"{person} {machine.hex()}"])
+                self._memory.keep(confirmed=confirmed, dismissed=dismissed)
 
     def dismiss(self, members: Members, machine: bytes) -> bool:
         """Hide what these people report about a computer. Return whether there was anything."""
         hidden = [_who_and_what(report) for report in self._shown(members) if report.machine == machine]
-        state = self._memory.state
-        confirmed = _about_others(state.confirmed, machine)
-        self._memory.state = replace(state, confirmed=confirmed, dismissed=_with(state.dismissed, hidden))
-        self._memory.try_to_save()
+        self._memory.keep(dismissed=_with(self._memory.state.dismissed, hidden))
         return bool(hidden)
 
     def found(self, membership: Membership, members: Members) -> Iterable[WrongResults]:
@@ -105,10 +99,6 @@ class ReportBook:
 
 def _who_and_what(report: Report) -> str:
     return f"{report.person.hex()} {report.machine.hex()}"
-
-
-def _about_others(kept: Iterable[Since], machine: bytes) -> tuple[Since, ...]:
-    return tuple(each for each in kept if not each.what.endswith(machine.hex()))
 
 
 def _recent(kept: Iterable[Since]) -> Iterable[Since]:

@@ -45,9 +45,8 @@ class ComputersTopic(Topic):
         if asking is None or asking.name != params.name:
             hint = sentence("join the swarm there with an invite for one machine: potluck members add-computer")
             raise UsageError(sentence("no computer named {name} asks to be yours", name=params.name), hint=hint)
-        changed = await asyncio.to_thread(self._configuration.swarms.change, name, lambda own: own.with_machine(asking))
+        is_known = await self._parts.members.change_own(name, lambda own: own.with_machine(asking))
         log.info("a computer was added to the swarm %s", name)
-        is_known = self._parts.members.publish(name, [changed.machines])
         return MembersChanged(name, f"{asking.name} is yours now", is_known)
 
     @answers(methods.BACK_UP)

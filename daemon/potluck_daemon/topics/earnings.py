@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import earnings
 from potluck_control.methods.periods import SeriesParams
@@ -20,11 +21,16 @@ R = TypeVar("R")
 class EarningsTopic(Topic):
     @answers(earnings.SUMMARY)
     async def _summary(self, _: Empty) -> earnings.Earnings:
-        return await self._ask(lambda history: history.summary(time.time()))
+        await self._count()
+        found = await self._ask(lambda history: history.summary(time.time(), self._price_kwh))
+        return structs.replace(found, sources=self._parts.account.budget.sources)
 
     @answers(earnings.SERIES)
     async def _series(self, params: SeriesParams) -> earnings.EarningsSeries:
-        return await self._ask(lambda history: history.series(params.period, params.count, time.time()))
+        await self._count()
+        return await self._ask(
+            lambda history: history.series(params.period, params.count, time.time(), self._price_kwh)
+        )
 
     @answers(earnings.BY_MODEL)
     async def _by_model(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
@@ -34,10 +40,6 @@ class EarningsTopic(Topic):
     async def _by_person(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
         return await self._ask(lambda history: history.by_person(params.days, params.limit, time.time()))
 
-    @answers(earnings.EXPORT)
-    async def _export(self, params: earnings.ExportParams) -> earnings.Entries:
-        return await self._ask(lambda history: history.entries(params.after, params.limit))
-
     @answers(earnings.CHECK)
     async def _check(self, _: Empty) -> earnings.LedgerCheck:
         return await self._parts.clerk.ask(Ledger.check)
@@ -46,6 +48,17 @@ class EarningsTopic(Topic):
     async def _record(self, params: earnings.RecordParams) -> Empty:
         await self._parts.clerk.record(params.bookings, params.model)
         return Empty()
+
+    @property
+    def _price_kwh(self) -> float:
+        return self._configuration.settings.limits.price_kwh
+
+    async def _count(self) -> None:
+        """Bring the ledger up to date with what serving took."""
+        account = self._parts.account
+        await account.sample_use(self._configuration.settings.limits)
+        account.count_time(is_serving=self._parts.loop.is_serving)
+        await self._parts.clerk.save_hours()
 
     async def _ask(self, question: Callable[[LedgerHistory], R]) -> R:
         return await self._parts.clerk.ask(lambda ledger: question(ledger.history))

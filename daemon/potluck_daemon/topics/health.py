@@ -34,24 +34,24 @@ class HealthTopic(Topic):
         return self._examination
 
     async def _examine_each(self) -> None:
-        from potluck_daemon.doctor.checks import examine_each, read_scene
+        from potluck_daemon.doctor.checks import examine, read_scene
 
         try:
-            checks = examine_each(await asyncio.to_thread(read_scene, self._configuration.places, self._parts.status()))
-            while (found := await asyncio.to_thread(next, checks, None)) is not None:
+            findings = examine(await asyncio.to_thread(read_scene, self._configuration.places, self._parts.status()))
+            while (finding := await asyncio.to_thread(next, findings, None)) is not None:
                 now = self._examination
-                self._examination = structs.replace(now, findings=(*now.findings, *found), num_done=now.num_done + 1)
+                self._examination = structs.replace(now, findings=(*now.findings, finding))
         finally:
             self._examination = structs.replace(self._examination, is_running=False)
 
     @answers(health.EXPORT)
     async def _export(self, params: health.BundleParams) -> health.Bundle:
         from potluck_daemon.doctor.checks import read_scene
-        from potluck_daemon.reporting.bundle import this_person, write_bundle
+        from potluck_daemon.reporting.bundle import create_bundle, fill_bundle, words_of_person
 
         def write() -> health.Bundle:
-            scene = read_scene(self._configuration.places, status)
-            return write_bundle(Path(params.path), scene, this_person(), replaces=False)
+            handle = create_bundle(path, replaces=False)
+            return fill_bundle(handle, path, read_scene(self._configuration.places, status), words_of_person())
 
-        status = self._parts.status()
+        status, path = self._parts.status(), Path(params.path)
         return await asyncio.to_thread(write)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import platform
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,24 +17,16 @@ from potluck.allowance import memory
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.environment.machine import Gpu, Vendor, look
 from potluck_daemon.host import login
-from potluck_daemon.metering.energy import ProcessorMeter
-from potluck_daemon.parts import Parts
-from potluck_daemon.presence.heat import sensors
+from potluck_daemon.presence.machine import sensors
 from potluck_daemon.topics.topic import Topic, answers
 
 _KINDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "cuda", Vendor.INTEL: "xpu", Vendor.APPLE: "mps"}  # torch's names
 
 
 class MachineTopic(Topic):
-    def __init__(self, parts: Parts) -> None:
-        super().__init__(parts)
-        self._processor, self._looked_at = ProcessorMeter(), 0.0
-
     @answers(machine.GET)
     async def _get(self, _: Empty) -> machine.DeviceList:
-        before, self._looked_at = self._looked_at, time.monotonic()
-        watts = self._processor.watts(self._looked_at - before)
-        devices = await asyncio.to_thread(lambda: tuple(find_devices(watts)))
+        devices = await asyncio.to_thread(lambda: tuple(find_devices()))
         return machine.DeviceList(devices, devices[0].name, has_torch(self._configuration.engine_python))
 
     @answers(machine.LOGIN)
@@ -52,8 +43,8 @@ class MachineTopic(Topic):
         return await self._login(Empty())
 
 
-def find_devices(processor_w: float | None = None, sysfs: Path = Path("/sys")) -> Iterator[Device]:
-    """Yield the GPUs, named as torch names them, and the processor, which draws `processor_w`; blocks."""
+def find_devices(sysfs: Path = Path("/sys")) -> Iterator[Device]:
+    """Yield the GPUs, named as torch names them, and the processor; blocks."""
     numbers: Counter[str] = Counter()
     for gpu in look().gpus:
         if not gpu.is_integrated:
@@ -61,7 +52,7 @@ def find_devices(processor_w: float | None = None, sysfs: Path = Path("/sys")) -
             yield Device(name, gpu.name, gpu.memory_bytes, free, gpu.temperature_c, gpu.power_w)
     ram = memory()
     heat = max((celsius for kind, _, _, celsius in sensors(sysfs) if kind == "cpu"), default=None)
-    yield Device("cpu", _processor(), ram.total, ram.available, heat, processor_w)
+    yield Device("cpu", _processor(), ram.total, ram.available, heat)
 
 
 def _name(gpu: Gpu, numbers: Counter[str]) -> str:

@@ -27,7 +27,7 @@ from potluck.membership.leadership import (
 )
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
-from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
+from potluck.membership.records import Choose, Confirm, Content, EndInvite, Rank, Record, Remove, Seats
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.keeping import what_matters
@@ -45,8 +45,8 @@ from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
-_RENOTICE_S = 3600  # reports grow old
-_RELIST_S = 60  # somebody's probation, or the time of a computer that asks, may have ended
+_RELIST_S = 60  # somebody's probation, a report, or the time of a computer that asks, may have ended
+_MAX_SHOWN = 3  # people in the notice about a computer
 _RANKS = {Rank.ADMIN: "an admin", Rank.ENROLLER: "an enroller", Rank.MEMBER: "an ordinary member"}
 _Decide = Callable[[Membership, Members], Sequence[Content]]
 
@@ -54,7 +54,7 @@ _Decide = Callable[[Membership, Members], Sequence[Content]]
 class MembersTopic(Topic):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        self._notice: tuple[object, Sentence] = None, NOTHING  # with what it was made of
+        self._notice = NOTHING
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
@@ -66,11 +66,8 @@ class MembersTopic(Topic):
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
         known = *what_matters(membership), self._parts.reports.known, int(time.time() // _RELIST_S)
-        if self._listed is None or self._listed[0] != known:
-            self._listed = (
-                known,
-                await asyncio.to_thread(_list_of, membership, self._parts.reports),
-            )  # there may be thousands of people
+        if self._listed is None or self._listed[0] != known:  # there may be thousands of people
+            self._listed = known, await asyncio.to_thread(_list_of, membership, self._parts.reports)
         return self._listed[1]
 
     @answers(methods.CONFIRM)
@@ -105,13 +102,10 @@ class MembersTopic(Topic):
             )
         done = f"removed {machine_names(person)[machine.key]} of {person_names(members)[person.key]}"
         if is_you:
-            return await self._remove_own(membership.swarm.name, machine, done)
+            name = membership.swarm.name
+            is_known = await self._parts.members.change_own(name, lambda own: own.without_machine(machine.key))
+            return methods.MembersChanged(name, done, is_known)
         return await self._lead(params.swarm, lambda own, _: remove_machine(own, person, machine.key), done)
-
-    async def _remove_own(self, swarm: str, machine: Machine, done: str) -> methods.MembersChanged:
-        swarms = self._configuration.swarms
-        changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
-        return methods.MembersChanged(swarm, done, self._parts.members.publish(swarm, [changed.machines]))
 
     @answers(methods.DISMISS)
     async def _dismiss(self, params: methods.MemberParams) -> methods.MembersChanged:
@@ -130,20 +124,17 @@ class MembersTopic(Topic):
         )
 
     def tick(self, now: float) -> None:
-        membership = self._configuration.membership
-        of = None if membership is None else (membership.reports, membership.founder_seed)
-        known = of, self._parts.reports.known, int(now // _RENOTICE_S)
-        if known != self._notice[0]:
-            self._notice = known, self._notice[1]
-            self.tasks.start(self._notice_anew(membership))
+        self.tasks.start(self._notice_reports(self._configuration.membership))
 
-    async def _notice_anew(self, membership: Membership | None) -> None:
-        found = NOTHING if membership is None else await asyncio.to_thread(_notice, membership, self._parts.reports)
-        self._notice = self._notice[0], found
+    async def _notice_reports(self, membership: Membership | None) -> None:
+        if membership is None or membership.swarm.is_open or not membership.reports:
+            self._notice = NOTHING
+        else:
+            self._notice = _notice((await self._people(membership)).wrong_results)
 
     @property
     def notice(self) -> Sentence:
-        return self._notice[1]
+        return self._notice
 
     @answers(methods.PROMOTE)
     async def _promote(self, params: methods.PromoteParams) -> methods.MembersChanged:
@@ -221,26 +212,16 @@ class MembersTopic(Topic):
         return methods.MembersChanged(name, done, is_known)
 
 
-def _notice(membership: Membership, book: ReportBook) -> Sentence:
+def _notice(found: Sequence[methods.WrongResults]) -> Sentence:
     """Return what the status page says of reports: about this computer first."""
-    if membership.swarm.is_open or not membership.reports:
-        return NOTHING
-    found = sorted(book.found(membership, membership.members()), key=lambda each: not each.is_here)
     if not found:
         return NOTHING
-    first = found[0]
-    who, what, name, number = first.name, first.machine, first.found_by[0], len(first.found_by)
-    match first.is_here, number:
-        case True, 1:
-            return sentence("This computer returned wrong results: found by {name}", name=name)
-        case True, _:
-            return sentence("This computer returned wrong results: found by {number} people", number=number)
-        case _, 1:
-            return sentence("{who}'s {what} returned wrong results: found by {name}", who=who, what=what, name=name)
-        case _:
-            return sentence(
-                "{who}'s {what} returned wrong results: found by {number} people", who=who, what=what, number=number
-            )
+    first = min(found, key=lambda each: not each.is_here)
+    names = ", ".join(first.found_by[:_MAX_SHOWN])
+    if first.is_here:
+        return sentence("This computer returned wrong results: found by {name}", name=names)
+    who, what = first.name, first.machine
+    return sentence("{who}'s {what} returned wrong results: found by {name}", who=who, what=what, name=names)
 
 
 def _ways_back(members: Members, person: Person) -> str:

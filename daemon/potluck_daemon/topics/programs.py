@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from potluck_control.method import Empty
 from potluck_control.methods import programs
 
 from potluck.errors import PotluckError
 from potluck.sentences import sentence
-from potluck_daemon.presence.menu import MenuEntry, read_menu
-from potluck_daemon.presence.running import UserProcess, choose, look, place_of, placed
+from potluck_daemon.presence.applications import MenuEntry, read_menu
+from potluck_daemon.presence.probe import ProbeUnavailableError, Surroundings
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.running import choose, memory_by_program, place_of, placed
 from potluck_daemon.topics.topic import Topic, answers
 
 
@@ -33,11 +34,11 @@ class ProgramsTopic(Topic):
             self._parts.loop.look_again()
         return programs.PlacedProgram(params.app, params.place, before)
 
-    def _look(self) -> tuple[list[UserProcess], Mapping[str, MenuEntry]]:
+    def _look(self) -> tuple[dict[str, int], Mapping[str, MenuEntry]]:
         try:
             menu = read_menu(self._configuration.environment)
-            return look(Path("/proc"), os.getuid(), {os.getpid()}), menu.by_executable
-        except OSError as error:
+            return memory_by_program(ProcessTable(Surroundings()), os.getuid()), menu.by_executable
+        except (OSError, ProbeUnavailableError) as error:
             raise PotluckError(
                 sentence("the programs that run cannot be listed here"), hint=sentence("type a name instead")
             ) from error

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import structs
@@ -20,9 +21,11 @@ from potluck.membership.joined import free_name
 from potluck.membership.leadership import (
     DEFAULT_DAYS,
     DEFAULT_PEOPLE,
+    SwarmModel,
     choose_draft,
     choose_model,
     invite_made_before,
+    may_lead,
     offering,
     public_seats,
     require_leader,
@@ -32,6 +35,7 @@ from potluck.membership.leadership import (
 )
 from potluck.membership.membership import Membership
 from potluck.membership.own_names import guessed
+from potluck.membership.records import Content
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, new_swarm
 from potluck.sentences import sentence
 from potluck_daemon.metering.meters import taken_bytes
@@ -73,7 +77,7 @@ class SwarmsTopic(Topic):
                 sentence("there is a swarm named {name} already", name=params.name),
                 hint=sentence("choose another name"),
             )
-        model = await self._find_model(params.model)
+        model = await find_model(params.model, *configuration.engine_place)
         swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
         is_to_be_served = params.moves or configuration.swarm is None
         if is_to_be_served and model.folder != configuration.settings.serve.checkpoint:
@@ -81,9 +85,9 @@ class SwarmsTopic(Topic):
         membership = configuration.swarms.create(swarm, name=params.person, computer=params.computer)
         if taken_bytes(Path(model.files)) <= _PINNED_AT_ONCE_BYTES:
             with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
-                membership = await self._pin(membership, model)
+                membership = await self._pin(swarm.name, model)
         if params.is_public:
-            membership, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, time.time())])
+            membership = await self._sign(swarm.name, lambda own: public_seats(own, time.time()))
         adding = self._add_draft(swarm.name, model)
         if model.revision == LOCAL_REVISION:
             await adding
@@ -91,11 +95,6 @@ class SwarmsTopic(Topic):
         else:
             self.tasks.start(adding)
         return await self._joined(membership, moves=params.moves)
-
-    async def _find_model(self, wanted: str) -> NewModel:
-        configuration = self._configuration
-        python = configuration.engine_python
-        return await find_model(wanted, python, configuration.environment_of(python))
 
     @answers(swarms.CHOOSE_MODEL)
     async def _choose_model(self, params: swarms.ChooseModelParams) -> swarms.ModelChange:
@@ -107,7 +106,10 @@ class SwarmsTopic(Topic):
         configuration = self._configuration
         membership = configuration.find(params.swarm)
         await asyncio.to_thread(require_leader, membership)
-        found = self._model_of(membership.swarm) if params.model is None else await self._find_model(params.model)
+        if params.model is None:
+            found = self._model_of(membership.swarm)
+        else:
+            found = await find_model(params.model, *configuration.engine_place)
         self._change = swarms.ModelChange(membership.swarm.name, found.name, is_done=False)
         self.tasks.start(self._change_model(membership, found, params))
         return self._change
@@ -127,7 +129,7 @@ class SwarmsTopic(Topic):
         try:
             draft = await self._find_draft(model, params.draft)
             if params.model is not None:
-                membership = await self._pin(membership, model)
+                membership = await self._pin(change.swarm, model)
                 if configuration.serves(change.swarm):
                     await configuration.change({"serve.checkpoint": model.folder or None})
                 log.info("the swarm %s changes to another model", change.swarm)
@@ -141,33 +143,32 @@ class SwarmsTopic(Topic):
             self._change = structs.replace(change, is_done=True, problem=sentence("it did not finish"))
             raise
 
-    async def _pin(self, membership: Membership, model: NewModel) -> Membership:
+    async def _pin(self, name: str, model: NewModel) -> Membership:
         """Sign which model a swarm has, with its files if all of them are here. Raises PotluckError."""
-        found = await asyncio.to_thread(model.pinned, self._manifests)
-        pinned, _, _ = await self._parts.members.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
-        return pinned
+        found = await self._pinned(model)
+        return await self._sign(name, lambda own: choose_model(own, found))
 
-    @property
-    def _manifests(self) -> Manifests:
-        return Manifests(self._configuration.places.state / "manifests")
+    async def _draft(self, name: str, draft: NewModel | None) -> Membership:
+        """Sign which model drafts in a swarm. Raises PotluckError."""
+        found = None if draft is None else await self._pinned(draft)
+        return await self._sign(name, lambda own: choose_draft(own, found))
+
+    async def _pinned(self, model: NewModel) -> SwarmModel:
+        return await asyncio.to_thread(model.pinned, Manifests(self._configuration.places.state / "manifests"))
+
+    async def _sign(self, name: str, content: Callable[[Membership], Content]) -> Membership:
+        membership, _, _ = await self._parts.members.lead(name, lambda own: [content(own)])
+        return membership
 
     async def _find_draft(self, model: NewModel, wanted: str) -> NewModel | None:
         """Return what drafts for a model, see `find_draft`; only one that is `wanted` has to be found."""
-        configuration = self._configuration
-        python = configuration.engine_python
         try:
-            return await find_draft(model, wanted, python, configuration.environment_of(python))
+            return await find_draft(model, wanted, *self._configuration.engine_place)
         except PotluckError as error:
             if wanted:
                 raise
             log.warning("nothing drafts for %s: %s", model.name, error)
             return None
-
-    async def _draft(self, name: str, draft: NewModel | None) -> Membership:
-        """Sign which model drafts in a swarm. Raises PotluckError."""
-        found = None if draft is None else await asyncio.to_thread(draft.pinned, self._manifests)
-        drafting, _, _ = await self._parts.members.lead(name, lambda own: [choose_draft(own, found)])
-        return drafting
 
     async def _add_draft(self, name: str, model: NewModel) -> None:
         """Give a new swarm the drafting model that is known to fit. The hub may take long to describe it."""
@@ -193,7 +194,7 @@ class SwarmsTopic(Topic):
         async with self._inviting:
             joined = configuration.swarms.find(swarm.name)
             if params.is_public:
-                joined, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, now_s)])
+                joined = await self._sign(swarm.name, lambda own: public_seats(own, now_s))
             made = invite_for_all(joined)
             if made is None and not params.is_new:
                 made = invite_made_before(joined, now_s, people=params.people, days=params.days)
@@ -241,17 +242,12 @@ class SwarmsTopic(Topic):
 
 def _listed(membership: Membership, served: str | None) -> swarms.JoinedSwarm:
     swarm = membership.swarm
-    may_lead = not swarm.is_open
-    try:
-        require_leader(membership)
-    except UsageError:
-        may_lead = False
     return swarms.JoinedSwarm(
         swarm.name,
         swarm.model,
         swarm.num_blocks,
         swarm.is_open,
         swarm.name == served,
-        may_lead=may_lead,
+        may_lead=not swarm.is_open and may_lead(membership),
         draft=swarm.draft_name,
     )

@@ -16,11 +16,11 @@ from tests.helpers.fork_server import READ_AT_IMPORT, start_python
 
 NOBODY = 65534
 SECRET = "only root may read this"
-LINES = (  # at least one a command; `setup` and `service` must not get as far as a change of this machine
+LINES = (  # at least one a command; `setup` must not get as far as a change of this machine
     *("start", "stop", "drain --within 0s", "status", "top -n 1", "pause forever", "resume", "join", "leave", "doctor"),
     *("members", "members backup {out}", "members restore {backup}", "models list", "estimate demo-model"),
-    *("programs list", "history", "earnings", "logs", "diag --output {out}", "autostart", "service remove", "serve"),
-    *("ledger check", "ledger export {out}", "ledger backup {out}", "ledger restore {backup} --replace"),
+    *("programs list", "history", "earnings", "logs", "diag --output {out}", "autostart", "serve"),
+    *("ledger check", "ledger backup {out}", "ledger restore {backup} --replace"),
     *("config list", "config edit", "config set serve.num_blocks 2", "setup --check", "setup --rollback"),
     *("update --check", "update --rollback", "generate hello", "chat hello", "completions bash", "control --wait 0"),
     *("agent claude --write", "gateway status", "swarm list", "swarm join", "swarm page --output {out}"),
@@ -29,7 +29,7 @@ LINES = (  # at least one a command; `setup` and `service` must not get as far a
 PLANTED_PROGRAM = "#!/bin/sh\nid -u >> {said}\n"
 PLANTED_LINKS = (
     *("potluckd.log", "potluckd.lock", "ledger.sqlite", "identity.key", "updates.json", "updates.lock", "state.json"),
-    *("swarms.json", "history.jsonl", "contribution.sqlite", "receipts"),
+    *("swarms.json", "history.jsonl", "receipts"),
 )
 PROGRAM = """
 import sys

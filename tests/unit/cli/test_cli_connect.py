@@ -22,7 +22,6 @@ from potluck_control.places import Places
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 from potluck_daemon.host.instance import InstanceLock
-from potluck_daemon.host.started_daemon import StartedDaemon
 
 from potluck.errors import UsageError
 
@@ -150,17 +149,6 @@ def test_a_program_that_listens_in_the_daemons_place_is_not_ended(
             connect.end_silent(DaemonHungError(program.pid))
         assert program.poll() is None
         program.kill()
-
-
-def test_a_daemon_that_came_second_is_ended() -> None:
-    started = StartedDaemon(["sleep", "600"], {})
-    started.keep()
-    process = started._process
-    assert process is not None
-    started.leave(process.pid)
-    assert process.poll() is None
-    started.leave(process.pid + 1)
-    assert process.poll() is not None
 
 
 def test_without_a_runtime_folder_the_socket_lies_in_the_state_folder(tmp_path: Path) -> None:

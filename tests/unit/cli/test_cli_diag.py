@@ -13,7 +13,6 @@ from potluck_control.places import user_places
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.reporting.own_names import OwnNames
 
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite
@@ -52,9 +51,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HF_HOME", raising=False)
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
-    monkeypatch.setattr(diag, "this_person", lambda: OwnNames(USER, str(home), HOST))
+    monkeypatch.setattr(diag, "words_of_person", lambda: (USER, str(home), HOST))
     monkeypatch.setattr(diag, "status_or_reason", lambda: STATUS)
-    monkeypatch.setattr("potluck_daemon.doctor.swarm._answers", lambda target: False)
+    monkeypatch.setattr("potluck_daemon.doctor.network._answers", lambda target: False)
     places = user_places()
     places.settings_file.parent.mkdir(parents=True)
     places.settings_file.write_text(SETTINGS.format(home=home))
@@ -99,7 +98,7 @@ def test_it_holds_what_helps(home: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "serve.nonsense" in parts["settings.json"]
     assert json.loads(parts["status.json"])["state"] == "serving"
     assert json.loads(parts["history.jsonl"])["reason"] == "engine_failed"
-    assert any(item["check"]["text"] == "disk" for item in json.loads(parts["doctor.json"]))
+    assert any(item["check"]["text"] == "Is there room on the disk?" for item in json.loads(parts["doctor.json"]))
     assert "dialling /ip4/[address]/tcp/31337" in parts["log.txt"]
 
 

@@ -160,7 +160,7 @@ def test_values_that_cannot_be_are_refused_before_anything_starts() -> None:
             "serve m --num-blocks 0",
         ),
         *("serve m --port 70000", "generate x --temperature nan", "generate x --temperature -1"),
-        *("generate x --max-new-tokens 0", "service"),
+        *("generate x --max-new-tokens 0", "ledger"),
     ):
         assert run(*line.split()) == 2
 
@@ -170,10 +170,12 @@ def test_a_wrong_word_brings_advice_in_one_line(capsys: pytest.CaptureFixture[st
         ("serve m --block 0:2", "did you mean --blocks?"),  # words are never guessed from their beginning
         ("sevre", "did you mean serve?"),
         ("confg list", "did you mean config?"),
+        ("service install", "did you mean autostart?"),  # the name in earlier versions
         ("config lst", "did you mean list?"),
         ("serve m --blokcs 0:2", "did you mean --blocks?"),
         ("serve m --dtype=bfloat", "did you mean bfloat16?"),
         ("swarm create f m --bootstrp=x", "did you mean --bootstrap?"),
+        ("swarm join --bootstrap x", "potluck swarm --help explains it"),  # `swarm create` has it
         ("serve --quixotic", "potluck serve --help explains it"),
         ("ledger", "potluck ledger --help explains it"),
         ("serve m --port x", "potluck serve --help explains it"),

@@ -20,7 +20,7 @@ from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiti
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import OneMore, SpeedForYou
 from potluck_daemon.reporting import web_page
-from potluck_daemon.reporting.web_page import WebPage
+from potluck_daemon.reporting.web_page import WebPageServer
 
 from potluck.errors import NetworkError, UsageError
 from potluck.membership.joined import JoinedSwarms
@@ -200,7 +200,8 @@ async def _ask(address: str, method: str, path: str) -> tuple[int, bytes]:
 
 async def test_only_the_secret_address_has_the_page_and_it_is_read_only() -> None:
     shown = MARK
-    server, address = command._listen(WebPage(f"/{SECRET}/", "text/html", lambda: shown), "127.0.0.1", 0)
+    server = WebPageServer(f"/{SECRET}/", "text/html", lambda: shown)
+    address = await command._listen(server, "127.0.0.1", 0)
     try:
         assert await _ask(address, "GET", f"/{SECRET}/") == (200, MARK)
         assert await _ask(address, "HEAD", f"/{SECRET}/") == (200, b"")
@@ -211,15 +212,16 @@ async def test_only_the_secret_address_has_the_page_and_it_is_read_only() -> Non
         shown = MARK + b"new"
         assert (await _ask(address, "GET", f"/{SECRET}/"))[1] == MARK + b"new"
         with pytest.raises(UsageError, match="cannot listen"):
-            command._listen(WebPage("/", "text/html", lambda: MARK), "127.0.0.1", server.server_address[1])
+            await command._listen(WebPageServer("/", "text/html", lambda: MARK), *server.address)
     finally:
-        await asyncio.to_thread(server.close)
+        server.close()
 
 
 async def test_visitors_that_are_slow_or_too_many_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_page, "_VISIT_S", 1.0)
-    server, address = command._listen(WebPage("/", "text/html", lambda: MARK), "127.0.0.1", 0)
-    slow = [socket.create_connection(server.server_address) for _ in range(2 * web_page._MAX_VISITORS)]
+    server = WebPageServer("/", "text/html", lambda: MARK)
+    address = await command._listen(server, "127.0.0.1", 0)
+    slow = [socket.create_connection(server.address) for _ in range(2 * web_page._MAX_VISITORS)]
     try:
         for visitor in slow:
             visitor.settimeout(60)
@@ -229,7 +231,7 @@ async def test_visitors_that_are_slow_or_too_many_keep_nobody_out(monkeypatch: p
     finally:
         for visitor in slow:
             visitor.close()
-        await asyncio.to_thread(server.close)
+        server.close()
 
 
 async def test_a_swarm_that_does_not_answer_is_tried_again() -> None:

@@ -1,6 +1,5 @@
 """What a Mac starts at log-in, with a `launchctl` that keeps its state in files and answers as Apple's does."""
 
-import json
 import os
 import plistlib
 import sys
@@ -15,19 +14,15 @@ from potluck_daemon.host.launch_agents import APP, DAEMON, agent, agent_path, di
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING
 
-DOMAIN = f"gui/{os.getuid()}"
 LAUNCHCTL = """\
 #!/bin/sh
 echo "$@" >>"$HOME/calls"
-loaded=$HOME/loaded
 case $1 in
     print-disabled)
         printf 'disabled services = {\\n\\t"com.apple.x" => enabled\\n'
         cat "$HOME/off" 2>/dev/null
         echo '}' ;;
     enable) rm -f "$HOME/off" ;;
-    bootstrap) [ -e "$3" ] && [ ! -e "$loaded" ] && touch "$loaded" || { echo "Bootstrap failed: 5" >&2; exit 5; } ;;
-    bootout) [ -e "$loaded" ] && rm "$loaded" || { echo "Boot-out failed: 3: No such process" >&2; exit 3; } ;;
     *) exit 64 ;;
 esac
 """
@@ -75,7 +70,7 @@ def test_autostart_is_off_until_asked_for_and_leaves_nothing_when_taken_back(mac
     now = login.read_login(environment, places)
     assert (now.app, now.daemon) == (False, False)
     assert list((mac / "Library" / "LaunchAgents").iterdir()) == []
-    assert not any(line.startswith(("bootstrap", "bootout")) for line in calls(mac))  # nothing started, nothing ended
+    assert {line.split()[0] for line in calls(mac)} == {"print-disabled", "enable"}  # nothing started, nothing ended
 
 
 def test_what_was_switched_off_in_the_systems_settings_is_shown_as_off_and_can_be_switched_on(mac: Path) -> None:
@@ -90,37 +85,21 @@ def test_older_systems_say_true_for_switched_off() -> None:
     assert disabled('\t"org.a" => true\n\t"org.b" => false\n\t"org.c" => disabled\n') == {"org.a", "org.c"}
 
 
-def test_the_service_is_started_now_and_installing_again_starts_it_anew(mac: Path) -> None:
-    program = mac / "bin" / "potluckd"
-    launch_agents.install(DAEMON, program)
-    launch_agents.install(DAEMON, program)
-    ended, begun = f"bootout {DOMAIN}/{DAEMON}", f"bootstrap {DOMAIN} {agent_path(DAEMON)}"
-    assert [line for line in calls(mac) if not line.startswith("enable")] == [ended, begun, ended, begun]
-    launch_agents.remove(DAEMON)
-    assert not agent_path(DAEMON).exists()
-    assert not (mac / "loaded").exists()
-    launch_agents.remove(DAEMON)  # it is gone already
-
-
 def test_a_failure_of_launchd_is_told_in_its_words_and_its_absence_as_well(
     mac: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (mac / "loaded").touch()
     (mac / "bin" / "launchctl").write_text("#!/bin/sh\necho 'Bad request.' >&2\nexit 125\n")
     with pytest.raises(PotluckError, match="Bad request"):
-        launch_agents.install(DAEMON, mac / "bin" / "potluckd")
+        launch_agents.set_start_at_login(DAEMON, mac / "bin" / "potluckd")
     assert "launchctl print-disabled" in str(login.read_login(os.environ, user_places()).daemon_problem)
     monkeypatch.setenv("PATH", str(mac))
     with pytest.raises(PotluckError, match="this machine has no launchctl"):
         launch_agents.set_start_at_login(DAEMON, mac / "bin" / "potluckd")
 
 
-def test_the_command_installs_and_removes_the_agent_and_knows_no_system_service(
-    mac: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["service", "install", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"unit": str(agent_path(DAEMON)), "is_installed": True}
-    assert main(["service", "remove"]) == 0
-    assert not agent_path(DAEMON).exists()
-    assert main(["service", "install", "--system"]) == EXIT_USAGE
+def test_the_command_knows_no_system_service_there(mac: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["autostart", "--daemon", "on"]) == 0
+    assert agent_path(DAEMON).exists()
+    assert "The daemon starts at log-in" in capsys.readouterr().out
+    assert main(["autostart", "--system", "--daemon", "on"]) == EXIT_USAGE
     assert "no system service" in capsys.readouterr().err

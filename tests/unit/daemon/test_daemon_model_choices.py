@@ -45,7 +45,6 @@ def test_computers_are_counted_by_what_they_lend_to_weights() -> None:
 def test_a_folder_of_checkpoints_is_listed_and_another_refused(tmp_path: Path) -> None:
     checkpoint(tmp_path / "models" / "llama", size=1600)
     quantised = checkpoint(tmp_path / "models" / "quantised", quantization_config={"bits": 4})
-    (quantised / "README.md").write_text("---\ntags: x\nlicense: apache-2.0\n---\nlicense: none\n")
     half = checkpoint(tmp_path / "models" / "half")
     (half / "model.safetensors").unlink()
     listing = {"metadata": {"total_size": 9000}, "weight_map": {"a": "a.safetensors"}}
@@ -54,8 +53,8 @@ def test_a_folder_of_checkpoints_is_listed_and_another_refused(tmp_path: Path) -
     found = {item.name: item for item in on_disk(tmp_path, str(tmp_path / "models"), "", LENT)}
     assert set(found) == {"llama", "quantised", "half"}
     assert (found["llama"].model, found["llama"].bytes) == (str(tmp_path / "models" / "llama"), 1600)
-    assert (found["llama"].num_computers, found["llama"].is_here, found["llama"].licence) == (2, True, "")
-    assert (found["quantised"].num_computers, found["quantised"].licence) == (0, "apache-2.0")
+    assert (found["llama"].num_computers, found["llama"].is_here) == (2, True)
+    assert found["quantised"].num_computers == 0
     assert (found["half"].bytes, found["half"].is_here, found["half"].num_computers) == (9000, False, 12)
     (alone,) = on_disk(tmp_path, str(quantised), "", LENT)
     assert alone.name == "quantised"

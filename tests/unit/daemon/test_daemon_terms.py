@@ -1,11 +1,7 @@
 """The user's terms, and what measures whether they hold."""
 
 import os
-import socket
-import threading
-import time
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -13,10 +9,8 @@ from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import UseStatus
 from potluck_control.settings import LimitSettings, ServeSettings, Settings, WhenSettings
 from potluck_control.states import Reason
-from potluck_daemon.metering.energy import Power, ProcessorMeter
 from potluck_daemon.metering.meters import DiskMeter, UseMeter, UseSample
-from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
-from potluck_daemon.metering.usage import DayUse, used
+from potluck_daemon.metering.usage import Amounts, ServingHours, Use
 from potluck_daemon.policy.budget import Budget, models_folder
 from potluck_daemon.policy.decide import Evidence, Presence
 from potluck_daemon.policy.terms import Disk, network_caps, obstacles
@@ -25,28 +19,27 @@ from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck.errors import PotluckError
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
-TODAY = NOW.strftime("%Y-%m-%d")
 MIB = 1 << 20
-LIMITS = LimitSettings(cpu_core_w=10)
 
 
-def reasons(limits: LimitSettings, use: DayUse, disk: Disk = Disk()) -> list[Reason]:  # noqa: B008 - frozen
+def reasons(limits: LimitSettings, use: Use, disk: Disk = Disk()) -> list[Reason]:  # noqa: B008 - frozen
     return [obstacle.reason for obstacle in obstacles(WhenSettings(), limits, use, disk, NOW)]
 
 
 def test_by_default_nothing_forbids_to_serve_and_outside_of_the_hours_it_says_when_they_begin() -> None:
-    heavy = DayUse(TODAY, 10**12, 10**12, 10**6)
+    heavy = Use(Amounts(0, 10**6, 10**12, 10**12), Amounts(0, 10**6, 10**12, 10**12))
     assert reasons(LimitSettings(), heavy, Disk(5000 * MIB, 10**12)) == []
-    (obstacle,) = obstacles(WhenSettings(hours=("22:00-07:00",)), LimitSettings(), DayUse(), Disk(), NOW)
+    (obstacle,) = obstacles(WhenSettings(hours=("22:00-07:00",)), LimitSettings(), Use(), Disk(), NOW)
     assert (obstacle.reason, obstacle.left_s) == (Reason.SCHEDULE, 4 * 3600)
 
 
 UNTIL_MIDNIGHT_S, UNTIL_DECEMBER_S = 6 * 3600, 7 * 86400 + 6 * 3600
 
 
-SENT, RECEIVED = DayUse(TODAY, sent_bytes=2 * MIB), DayUse(TODAY, received_bytes=2 * MIB)
-MONTH_SENT, MONTH_RECEIVED = DayUse(TODAY, month_sent_bytes=2 * MIB), DayUse(TODAY, month_received_bytes=2 * MIB)
-COSTLY = DayUse(TODAY, energy_wh=2000)
+MUCH_SENT, MUCH_RECEIVED = Amounts(sent_bytes=2 * MIB), Amounts(received_bytes=2 * MIB)
+SENT, RECEIVED = Use(today=MUCH_SENT), Use(today=MUCH_RECEIVED)
+MONTH_SENT, MONTH_RECEIVED = Use(month=MUCH_SENT), Use(month=MUCH_RECEIVED)
+COSTLY = Use(today=Amounts(energy_wh=2000))
 LENIENT = LimitSettings(
     upload_mb_day=3, download_mb_day=3, upload_mb_month=3, download_mb_month=3, cost_day=0.51, price_kwh=0.25
 )
@@ -65,12 +58,11 @@ def test_a_cap_forbids_when_it_is_reached_and_until_the_day_or_month_is_over() -
         assert text in str(obstacle.text)
         for other in (SENT, RECEIVED, MONTH_SENT, MONTH_RECEIVED, COSTLY):
             assert reasons(limits, other) == [reason] * (other is reached)
-        assert reasons(limits, replace(reached, day="2026-10-31")) == []
         assert reasons(LENIENT, reached) == []
 
 
 def test_the_cap_of_december_ends_with_the_year() -> None:
-    use, now = DayUse("2026-12-31", month_sent_bytes=5 * MIB), datetime(2026, 12, 31, 23, 0)
+    use, now = Use(month=Amounts(sent_bytes=5 * MIB)), datetime(2026, 12, 31, 23, 0)
     (obstacle,) = obstacles(WhenSettings(), LimitSettings(upload_mb_month=5), use, Disk(), now)
     assert obstacle.left_s == 3600
 
@@ -80,47 +72,10 @@ def test_a_full_disk_forbids_a_start_and_nothing_that_runs() -> None:
         (LimitSettings(disk_free_mb=100), Disk(99 * MIB), "104 MB are free, 105 MB must stay free"),
         (LimitSettings(disk_mb=100), Disk(1 << 40, 101 * MIB), "105 MB"),
     ):
-        (obstacle,) = obstacles(WhenSettings(), limits, DayUse(), disk, NOW)
-        assert (obstacle.reason, obstacle.only_before_start) == (Reason.DISK, True)
+        (obstacle,) = obstacles(WhenSettings(), limits, Use(), disk, NOW)
+        assert (obstacle.reason, obstacle.left_s) == (Reason.DISK, None)
         assert words in str(obstacle.text)
-    assert reasons(LimitSettings(disk_free_mb=100, disk_mb=5), DayUse(), Disk(100 * MIB, 5 * MIB)) == []
-
-
-def test_use_adds_up_within_a_day_and_a_month_and_begins_anew_with_the_next() -> None:
-    use = used(DayUse(), "2026-11-29", NetworkUse(10, 20), watts=100, seconds=36)
-    use = used(use, "2026-11-29", NetworkUse(1, 2), watts=100, seconds=36)
-    assert use == DayUse("2026-11-29", 11, 22, pytest.approx(2.0), 11, 22)
-    use = used(use, "2026-11-30", NetworkUse(5, 5), watts=0, seconds=36)
-    assert use == DayUse("2026-11-30", 5, 5, 0, 16, 27)
-    assert used(use, "2026-12-01", NetworkUse(1, 2), watts=0, seconds=36) == DayUse("2026-12-01", 1, 2, 0, 1, 2)
-
-
-def test_traffic_of_a_real_connection_is_counted_once(tmp_path: Path) -> None:
-    meter = TrafficMeter(count_local=True)
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
-        accepted, _ = server.accept()
-        with accepted:
-            meter.look({os.getpid()})
-            data = bytearray(1_000_000)
-            reading = threading.Thread(target=lambda: accepted.recv_into(data, flags=socket.MSG_WAITALL))
-            reading.start()
-            client.sendall(data)
-            reading.join()
-            assert meter.look({os.getpid()}) == NetworkUse(1_000_000, 1_000_000)
-            assert meter.look({os.getpid()}) == NetworkUse()
-            assert TrafficMeter().look({os.getpid()}) == NetworkUse(), "talking to oneself costs nothing"
-            assert TrafficMeter(count_local=True).look({1 << 30}) == NetworkUse()
-
-
-def test_energy_follows_the_processor_time_of_the_engine() -> None:
-    meter = UseMeter(processor=ProcessorMeter(Path("/nowhere")))
-    first = meter.sample(DayUse(), os.getpid(), TODAY, limits=LIMITS, gpu_w=0)
-    cpu_began = time.process_time()
-    while time.process_time() - cpu_began < 0.15:
-        pass
-    use = meter.sample(first.use, os.getpid(), TODAY, limits=LIMITS, gpu_w=0).use
-    assert use.energy_wh - first.use.energy_wh == pytest.approx(0.15 * 10 / 3600, rel=0.5)
-    assert meter.sample(use, None, TODAY, limits=LIMITS, gpu_w=500).use == use, "no engine uses nothing"
+    assert reasons(LimitSettings(disk_free_mb=100, disk_mb=5), Use(), Disk(100 * MIB, 5 * MIB)) == []
 
 
 class FakeMeter(UseMeter):
@@ -129,11 +84,9 @@ class FakeMeter(UseMeter):
     def __init__(self) -> None:
         self.samples: list[tuple[int | None, float | None]] = []
 
-    def sample(
-        self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
-    ) -> UseSample:
+    def sample(self, engine_pid: int | None, limits: LimitSettings, gpu_w: float | None) -> UseSample:
         self.samples.append((engine_pid, gpu_w))
-        return UseSample(before, 2 * MIB, Power())
+        return UseSample(Amounts(0, 1.23456, 1, 2), 2 * MIB, ())
 
 
 class FakeReader(NvmlReader):
@@ -141,30 +94,25 @@ class FakeReader(NvmlReader):
         return NvidiaGpu("other", "", power_w=1.0), NvidiaGpu("ours", "", power_w=200.0)
 
 
-async def test_use_is_sampled_at_an_interval_and_at_once_for_another_engine() -> None:
-    now, meter = [0.0], FakeMeter()
-    budget = Budget({}, FakeReader(), meter, lambda: now[0])
-    looks = ((0, 7, "ours"), (14.9, 7, "ours"), (14.9, 8, ""), (29.8, 8, ""), (29.9, 8, "none"), (30, None, "ours"))
-    for now[0], pid, gpu in looks:
+async def test_the_power_of_the_engines_own_gpu_counts() -> None:
+    meter = FakeMeter()
+    budget = Budget({}, FakeReader(), ServingHours(), meter)
+    for pid, gpu in ((7, "ours"), (8, ""), (8, "none"), (None, "ours")):
         await budget.sample(pid, gpu, LimitSettings())
     assert meter.samples == [(7, 200.0), (8, None), (8, None), (None, None)]
 
 
 async def test_an_engine_that_takes_more_memory_than_it_may_is_refused() -> None:
-    await Budget({}, FakeReader(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=2))
+    await Budget({}, FakeReader(), ServingHours(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=2))
     with pytest.raises(PotluckError, match=r"2.1 MB of memory, more than 1.0 MB, which limits.ram_mb allows"):
-        await Budget({}, FakeReader(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=1))
+        await Budget({}, FakeReader(), ServingHours(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=1))
 
 
-def test_todays_use_is_shown_with_its_cost_and_yesterdays_is_not() -> None:
-    budget = Budget({}, FakeReader(), FakeMeter())
-    shown = []
-    for day in (datetime.now(), datetime.now() + timedelta(days=1)):  # it may be midnight just now
-        budget.use = DayUse(day.strftime("%Y-%m-%d"), 1, 2, 1.23456)
-        shown.append(budget.status(LimitSettings(price_kwh=1000)))
-    assert UseStatus(1, 2, 1.235, 1.2346) in shown
-    budget.use = replace(budget.use, day="2020-02-20")
+async def test_todays_use_is_shown_with_its_cost() -> None:
+    budget = Budget({}, FakeReader(), ServingHours(), FakeMeter())
     assert budget.status(LimitSettings()) == UseStatus()
+    await budget.sample(1, "", LimitSettings())
+    assert budget.status(LimitSettings(price_kwh=1000)) == UseStatus(1, 2, 1.235, 1.2346, 1, 2)
 
 
 def test_downloads_lie_where_the_user_chose_or_where_the_hub_keeps_them() -> None:
@@ -189,7 +137,7 @@ def test_the_disk_is_looked_at_only_when_something_may_be_downloaded_and_our_fil
         (tmp_path, LimitSettings(disk_free_mb=0), True, False),
         (tmp_path, LimitSettings(disk_free_mb=0, disk_mb=1), True, True),
     ):
-        budget = Budget({"HF_HUB_CACHE": str(folder)}, NvmlReader())
+        budget = Budget({"HF_HUB_CACHE": str(folder)}, NvmlReader(), ServingHours())
         found = budget.obstacles(Settings(limits=limits), may_download=may_download)
         assert [obstacle.reason for obstacle in found] == [Reason.DISK] * has_obstacle
 

@@ -10,28 +10,29 @@ from potluck_control.schema import ProgramQuestion
 from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
-    CHECK_INTERVAL_S,
+    LONGEST_WAIT_S,
+    PASSING_S,
     Decision,
     EngineOrder,
     EngineView,
     Evidence,
     Inputs,
-    Obstacle,
     Over,
     Phase,
     Presence,
     Rung,
     decide,
-    is_finished,
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
+from potluck_daemon.settings.state import Pause
 
 from potluck.protocol.codes import Denial
 from potluck.sentences import NOTHING, verbatim
 
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
+PAUSE = Pause(0.0)
 HALF = Settings(when=WhenSettings(active_percent=50))
 GAME = Evidence(Reason.GAME, "supertux2", since=100.0)
 VIDEO = Evidence(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY, since=100.0)
@@ -46,6 +47,11 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
 
 def waiting(phase: Phase) -> Inputs:
     return Inputs(SETTINGS, EngineView(phase, waiting=Waiting(verbatim("nobody answers"))))
+
+
+def busy(phase: Phase, sessions: int = 2, left_s: float = 60.0) -> Inputs:
+    """A daemon that drains, and its engine."""
+    return Inputs(SETTINGS, EngineView(phase, sessions=sessions), finish_left_s=left_s)
 
 
 def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
@@ -78,13 +84,18 @@ def test_each_row_of_the_table() -> None:
         (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, EngineOrder.RESTORE),
         (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
-        (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
-        (inputs(Phase.FINISHING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
-        (inputs(Phase.STARTING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
-        (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.NOTHING),
-        (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
-        (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.STOP),
-        (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, EngineOrder.NOTHING),
+        (inputs(pause=PAUSE), State.DRAINING, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.FINISHING, pause=PAUSE), State.DRAINING, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.STARTING, pause=PAUSE), State.DRAINING, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.ENDED, pause=PAUSE), State.PAUSED, Reason.USER, EngineOrder.NOTHING),
+        (
+            inputs(Phase.ENDED, pause=Pause(0.0, 60.0), pause_left_s=60.0),
+            State.PAUSED,
+            Reason.TIMER,
+            EngineOrder.NOTHING,
+        ),
+        (inputs(Phase.OFFLOADED, pause=PAUSE), State.PAUSED, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.ENDED, swarm=None), State.IDLE, Reason.NO_SWARM, EngineOrder.NOTHING),
         (changed_model(Phase.ONLINE, sessions=1), State.SERVING, Reason.NONE, EngineOrder.DRAIN),
         (changed_model(Phase.FINISHING, sessions=1), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (changed_model(Phase.FINISHING), State.JOINING, Reason.NONE, EngineOrder.STOP),
@@ -106,19 +117,14 @@ def test_each_row_of_the_table() -> None:
         (inputs(Phase.ENDED, presence=PLAYING), State.YIELDED, Reason.GAME, EngineOrder.NOTHING),
         (inputs(Phase.OFFLOADED, presence=PLAYING, is_memory_short=True), State.YIELDED, Reason.GAME, EngineOrder.STOP),
         (inputs(Phase.ONLINE, is_memory_short=True), State.SERVING, Reason.NONE, EngineOrder.NOTHING),
-        (inputs(finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.DRAIN),
-        (inputs(Phase.FINISHING, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
+        (busy(Phase.ONLINE), State.DRAINING, Reason.SHUTDOWN, EngineOrder.DRAIN),
+        (busy(Phase.FINISHING), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
         (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, EngineOrder.RESTORE),  # taken back
         (inputs(Phase.FINISHING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),
-        (
-            inputs(Phase.FINISHING, finish_left_s=60.0, is_ending=True),
-            State.DRAINING,
-            Reason.SHUTDOWN,
-            EngineOrder.STOP,
-        ),
+        (replace(busy(Phase.FINISHING), is_ending=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.STOP),
         (inputs(is_ending=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.STOP),
-        (inputs(Phase.STOPPING, is_ending=True, is_paused=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
+        (inputs(Phase.STOPPING, is_ending=True, pause=PAUSE), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
     ):
         decision = decide(given, NOW)
         assert (decision.state, decision.reason, decision.order) == (state, reason, order)
@@ -139,7 +145,7 @@ def test_people_read_why_an_engine_is_not_online_yet() -> None:
 def test_the_engine_is_ended_when_a_game_lasts() -> None:
     given = inputs(Phase.OFFLOADED, presence=PLAYING)
     assert decide(given, 129.9).order is EngineOrder.NOTHING
-    assert decide(given, 129.9).wake_in_s == pytest.approx(0.1)
+    assert decide(given, 129.9).wait_s == PASSING_S
     assert decide(given, 130.0).order is EngineOrder.STOP
 
 
@@ -155,8 +161,7 @@ def test_serving_resumes_only_after_the_longest_quiet_time() -> None:
 def test_what_has_ended_is_named_while_it_may_come_back() -> None:
     for evidence, text in (
         (GAME, f"{GAME.who} has ended; waiting a moment"),  # game
-        (Evidence(Reason.RAM_PRESSURE, "it"), "There is enough memory again; waiting a moment"),  # memory
-        (Evidence(Reason.HEAT, "it", level=1.0), "It has cooled down; waiting a moment"),  # too hot
+        (Evidence(Reason.HEAT, "it", level=1.0), "Nothing is in the way any more; waiting a moment"),  # too hot
         (Evidence(Reason.HEAT, "it", level=0.9), "Loading layers"),  # warm
     ):
         assert (
@@ -169,11 +174,11 @@ def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_th
     ended = inputs(Phase.ENDED, presence=over)
     orders = [decide(ended, now).order for now in (202.9, 203.0, 216.0)]
     assert orders == [EngineOrder.NOTHING, EngineOrder.PREPARE, EngineOrder.START]
-    assert decide(ended, 201.0).wake_in_s == pytest.approx(2.0)
+    assert [decide(ended, now).wait_s for now in (200.0, 202.0, 214.0)] == [PASSING_S, 1.0, 1.0]
     assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is EngineOrder.NOTHING
     assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is EngineOrder.START
     assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is EngineOrder.STOP
-    assert decide(inputs(Phase.PREPARING, is_paused=True), 204.0).order is EngineOrder.STOP
+    assert decide(inputs(Phase.PREPARING, pause=PAUSE), 204.0).order is EngineOrder.STOP
     assert decide(replace(ended, is_memory_short=True), 204.0).order is EngineOrder.NOTHING
 
 
@@ -185,18 +190,18 @@ def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
     assert decide(Inputs(settings=SETTINGS, engine=engine), NOW + 8).order is EngineOrder.START
 
 
-FLAGS = ("is_ending", "is_paused", "has_swarm", "is_memory_short")
+FLAGS = {"is_ending": (False, True), "pause": (None, PAUSE), "swarm": (None, "home"), "is_memory_short": (False, True)}
 ALL = [
     inputs(phase, presence=presence, **dict(zip(FLAGS, flags, strict=True)))
     for phase in Phase
     for presence in (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(Over(VIDEO, NOW - 1),)))
-    for flags in itertools.product((False, True), repeat=len(FLAGS))
+    for flags in itertools.product(*FLAGS.values())
 ]
 
 
 def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> None:
     for given in ALL:
-        free = not given.is_ending and not given.is_paused and given.has_swarm
+        free = not given.is_ending and given.pause is None and given.swarm is not None
         calm = not given.presence.evidence and not given.presence.over
         if decide(given, NOW).order in (EngineOrder.START, EngineOrder.RESTORE):
             assert free
@@ -228,19 +233,20 @@ def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for() ->
         (Phase.FINISHING, 0, 10.0, Presence(), True),  # nothing is open any more
         (Phase.FINISHING, 2, 0.0, Presence(), True),  # time is up
         (Phase.FINISHING, 2, 10.0, PLAYING, True),  # a game does not wait
+        (Phase.FINISHING, 2, 10.0, seen(Reason.SLEEP), True),  # nor does sleep
         (Phase.OFFLOADED, 2, 10.0, Presence(), True),
         (Phase.ENDED, 0, 10.0, Presence(), True),
         (Phase.JOINING, 0, 10.0, Presence(), True),
     ):
-        engine = EngineView(phase, sessions=sessions)
-        assert is_finished(Inputs(SETTINGS, engine, presence, finish_left_s=left_s)) is ends
+        decision = decide(replace(busy(phase, sessions, left_s), presence=presence), NOW)
+        assert (decision.rung is Rung.ENDED) is ends
 
 
 def test_a_pause_says_how_long_it_lasts() -> None:
-    decision = decide(inputs(is_paused=True, pause_left_s=60.0), NOW)
+    decision = decide(inputs(pause=Pause(0.0, 60.0), pause_left_s=60.0), NOW)
     assert (decision.reason, str(decision.text), decision.left_s) == (Reason.TIMER, "Paused by you", 60.0)
-    assert str(decide(inputs(is_paused=True), NOW).text) == "Paused by you until you resume"
-    assert "until the game ends" in str(decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text)
+    assert str(decide(inputs(pause=PAUSE), NOW).text) == "Paused by you until you resume"
+    assert "until the game ends" in str(decide(inputs(Phase.ENDED, pause=Pause(0.0, until_game_ends=True)), NOW).text)
 
 
 # --- evidence of every kind ------------------------------------------------------------------------------------------
@@ -264,8 +270,6 @@ def test_whoever_needs_the_device_gets_it_and_is_named() -> None:
             Reason.VRAM_PRESSURE: "there is enough memory again",
             Reason.RAM_PRESSURE: "there is enough memory again",
             Reason.OTHER_USER: "you are back at the computer",
-            Reason.GAME: "that has ended",
-            Reason.EXCLUSIVE_APP: "that has ended",
         }
         assert str(decision.ends) == f"15 s after {ends.get(reason, 'that is done')}"
         assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
@@ -348,30 +352,23 @@ def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_k
         assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
 
 
-BAR = Obstacle(Reason.SCHEDULE, verbatim("Outside of the hours"), verbatim("at ten"), left_s=600.0)
-DISK = Obstacle(Reason.DISK, verbatim("The disk is full"), verbatim("when there is room"), only_before_start=True)
+BAR = Decision(
+    State.IDLE, Reason.SCHEDULE, verbatim("Outside of the hours"), Rung.ENDED, verbatim("at ten"), left_s=600.0
+)
 
 
 def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
     decision = decide(inputs(Phase.ENDED, obstacles=(BAR,)), NOW)
     assert (decision.state, decision.reason, decision.left_s) == (State.IDLE, Reason.SCHEDULE, 600.0)
-    assert decision.wake_in_s == 600.0
+    assert (decision.wait_s, replace(decision, left_s=6.0).wait_s) == (LONGEST_WAIT_S, 6.0)
     assert decide(inputs(obstacles=(BAR,)), NOW).order is EngineOrder.STOP
     assert decide(inputs(obstacles=(BAR,), presence=PLAYING), NOW).reason is Reason.GAME, "named before the hours"
 
 
-def test_a_full_disk_forbids_a_start_only() -> None:
-    decision = decide(inputs(Phase.ENDED, obstacles=(DISK,)), NOW)
-    assert decision.order is EngineOrder.NOTHING
-    assert (decision.left_s, decision.wake_in_s) == (None, CHECK_INTERVAL_S)  # nothing tells when there is room again
-    assert decide(inputs(obstacles=(DISK,)), NOW).state is State.SERVING
-    assert decide(inputs(obstacles=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
-
-
 def test_nothing_is_begun_or_ended_before_the_probes_have_looked() -> None:
-    for phase, wake_in_s in ((Phase.ENDED, 2.0), (Phase.OFFLOADED, 2.0), (Phase.ONLINE, None)):
+    for phase, wait_s in ((Phase.ENDED, PASSING_S), (Phase.OFFLOADED, PASSING_S), (Phase.ONLINE, LONGEST_WAIT_S)):
         decision = decide(inputs(phase, is_settled=False), NOW)
-        assert (decision.order, decision.wake_in_s) == (EngineOrder.NOTHING, wake_in_s)
+        assert (decision.order, decision.wait_s) == (EngineOrder.NOTHING, wait_s)
 
 
 def test_every_decision_has_a_sentence_and_every_state_that_is_not_serving_says_what_ends_it() -> None:
@@ -462,4 +459,4 @@ def test_no_node_begins_before_an_engine_that_starts_in_a_moment() -> None:
     assert not is_worth_a_start(decide(Inputs(SETTINGS, retry), NOW))
     assert is_worth_a_start(decide(Inputs(SETTINGS, replace(retry, retry_at=NOW + 30)), NOW))
     assert not is_worth_a_start(decide(inputs(Phase.ENDED), NOW))
-    assert is_worth_a_start(decide(inputs(Phase.ENDED, is_paused=True), NOW))
+    assert is_worth_a_start(decide(inputs(Phase.ENDED, pause=PAUSE), NOW))

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from potluck_control.hours import parse_hours
-from potluck_daemon.policy.hours import is_open, opens_in_s
+from potluck_daemon.policy.terms import opens_in_s
 from potluck_daemon.settings.values import convert, entry_of
 
 MONDAY = datetime(2026, 11, 23)
@@ -31,7 +31,7 @@ def test_hours_mean_what_one_reads() -> None:
         ("MON 8:00 - 9:00", at(0, "08:30"), True),
         ("08:00-08:00", at(4, "03:00"), True),  # the whole day
     ):
-        assert is_open(parse_hours([line]), when) is expected
+        assert (opens_in_s(parse_hours([line]), when) == 0) is expected
 
 
 def test_what_is_no_time_is_said() -> None:
@@ -45,7 +45,6 @@ def test_the_setting_refuses_what_is_no_time_and_without_hours_it_is_always_open
     assert convert(entry, "mon-fri 22:00-07:00, sat+sun 00:00-24:00") == ("mon-fri 22:00-07:00", "sat+sun 00:00-24:00")
     with pytest.raises(ValueError, match="expected hours such as"):
         convert(entry, "at night")
-    assert is_open((), MONDAY)
     assert opens_in_s((), MONDAY) == 0
 
 
@@ -58,7 +57,6 @@ def test_the_next_opening_is_when_the_answer_changes() -> None:
         hours = parse_hours([f"{days} {start // 60:02}:{start % 60:02}-{end // 60:02}:{end % 60:02}"])
         now = MONDAY + timedelta(seconds=rng.randrange(7 * 86400))
         wait_s = opens_in_s(hours, now)
-        assert is_open(hours, now + timedelta(seconds=wait_s))
-        assert (wait_s == 0) is is_open(hours, now)
+        assert opens_in_s(hours, now + timedelta(seconds=wait_s)) == 0
         if wait_s >= 1:
-            assert not is_open(hours, now + timedelta(seconds=wait_s - 1))
+            assert opens_in_s(hours, now + timedelta(seconds=wait_s - 1)) > 0

@@ -67,7 +67,7 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     await ask(computers.CONFIRM, ConfirmParams(name))
     exchange(daemon, laptop)
     (you,) = (await ask(members.LIST)).members
-    assert [machine.name for machine in you.machines] == [f"{name} ({each.peer_id[-4:]})" for each in you.machines]
+    assert [machine.name for machine in you.machines] == [f"{name} ({each.peer_id[-8:]})" for each in you.machines]
     assert (await ask(members.LIST)).asking == ""
     theirs = await ask_laptop(members.LIST)
     assert [each.is_you for each in theirs.members] == [True]

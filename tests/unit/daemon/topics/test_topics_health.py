@@ -25,19 +25,18 @@ async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: py
         loop.call_soon_threadsafe(second.set)
         asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
 
-    def find(name: str) -> Finding:
-        return Finding(verbatim(name), Severity.OK, verbatim("fine"))
-
-    made = (("one", lambda _: None, lambda _: [find("one")]), ("two", wait, lambda _: [find("two")]))
+    fine = (Severity.OK, verbatim("fine"))
+    one, two = (Finding(verbatim(question), *fine) for question in ("One?", "Two?"))
+    made = ((one.check, lambda _: None, lambda *_: fine), (two.check, wait, lambda *_: fine))
     monkeypatch.setattr(checks, "CHECKS", made)
     assert await ask(health.FINDINGS) == health.Examination()
     assert (await ask(health.EXAMINE)).is_running
     await second.wait()
     now = await ask(health.EXAMINE)  # one that runs is not begun anew
-    assert (now.findings, now.num_done, now.num_checks, now.is_running) == ((find("one"),), 1, 2, True)
+    assert (now.findings, now.num_checks, now.is_running) == ((one,), 2, True)
     go_on.set()
     done = await ask_until(ask, health.FINDINGS, lambda now: not now.is_running)
-    assert (done.findings, done.num_done) == ((find("one"), find("two")), 2)
+    assert done.findings == (one, two)
 
 
 async def test_the_bundle_is_private_and_overwrites_nothing(

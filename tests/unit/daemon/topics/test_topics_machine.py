@@ -64,8 +64,8 @@ async def test_the_best_device_and_a_missing_environment_are_told(ask: Ask, monk
 def systemd(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the user's unit is enabled, in place of systemd; a real one is asked in tests/system."""
     enabled = [False]
-    monkeypatch.setattr(units, "starts_at_login", lambda: enabled[0])
-    monkeypatch.setattr(units, "set_start_at_login", lambda is_wanted: enabled.__setitem__(0, is_wanted))
+    monkeypatch.setattr(units, "is_enabled", lambda **_: enabled[0])
+    monkeypatch.setattr(units, "enable", lambda **_: enabled.__setitem__(0, True))
     monkeypatch.setattr(units, "program", lambda name: Path(f"/opt/100% $mine/{name}"))
     return enabled
 
@@ -84,41 +84,11 @@ async def test_the_app_and_the_daemon_start_at_log_in_only_when_chosen(
     assert not login.entry_path(environment).exists()
 
 
-async def test_who_has_the_app_started_for_all_users_is_told(
-    ask: Ask, systemd: list[bool], environment: dict[str, str], tmp_path: Path
-) -> None:
-    environment["XDG_CONFIG_DIRS"] = str(tmp_path / "xdg")
-    for_all = tmp_path / "xdg" / "autostart" / login.ENTRY
-    for_all.parent.mkdir(parents=True)
-    for_all.write_text("[Desktop Entry]\nExec=potluck-app\n")
-    now = await ask(machine.LOGIN)
-    assert (now.app, now.app_by) == (True, str(for_all))
-    for_all.unlink()
-    now = await ask(machine.LOGIN)
-    assert (now.app, now.app_by) == (False, "")
-
-
-async def test_who_has_the_daemon_started_is_told(
-    ask: Ask, systemd: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own, for_all, unit = tmp_path / "own", tmp_path / "all", tmp_path / units.UNIT
-    unit.touch()
-    monkeypatch.setattr(units, "_user_folder", lambda: own)
-    monkeypatch.setattr(units, "_ALL_USERS", for_all)
-    systemd[0] = True
-    for folder, problem in ((for_all, "an administrator starts it for all users"), (own, "")):
-        link = folder / "default.target.wants" / units.UNIT
-        link.parent.mkdir(parents=True)
-        link.symlink_to(unit)
-        now = await ask(machine.LOGIN)
-        assert (now.daemon, now.daemon_by, str(now.daemon_problem)) == (True, str(link), problem)
-
-
 async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> bool:
+    def missing(*_: object, **__: object) -> bool:
         raise PotluckError("this machine has no systemctl")
 
-    for name in ("starts_at_login", "set_start_at_login", "program"):
+    for name in ("is_enabled", "enable", "program"):
         monkeypatch.setattr(units, name, missing)
     now = await ask(machine.LOGIN)
     assert "no systemctl" in str(now.daemon_problem)

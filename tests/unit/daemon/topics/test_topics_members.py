@@ -355,7 +355,7 @@ async def test_people_who_are_called_alike_are_shown_and_removed_one_by_one(ask:
     enrol(daemon, "Eve")
     listed = {each.name: each for each in (await ask(members.LIST)).members if not each.is_you}
     first, second = (each for name, each in listed.items() if name != "Eve")
-    assert {first.name, second.name} == {f"Bob ({first.id[:4]})", f"bob ({second.id[:4]})"}
+    assert {first.name, second.name} == {f"Bob ({first.id})", f"bob ({second.id})"}
     with pytest.raises(AmbiguousError, match="several are called Bob") as refused:
         await ask(members.REMOVE, MemberParams("Bob"))
     assert refused.value.hint == f"use one of their ids: {first.id} (Bob's laptop), {second.id} (bob's laptop)"

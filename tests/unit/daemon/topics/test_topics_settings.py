@@ -18,8 +18,10 @@ from potluck_control.settings import Settings, entries, value_of
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.policy.decide import Decision, Rung
-from potluck_daemon.presence.menu import MenuEntry
-from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
+from potluck_daemon.presence.applications import MenuEntry
+from potluck_daemon.presence.probe import Surroundings
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.running import MAX_SHOWN, choose, memory_by_program, placed
 from potluck_daemon.settings.launch import launch_of
 
 from potluck.membership.joined import JoinedSwarms
@@ -103,6 +105,7 @@ def process(proc: Path, pid: int, parent: int, *arguments: str, pages: int = 10)
     (folder / "stat").write_text(f"{pid} ({comm}) S {parent} {'0 ' * 48}")
     (folder / "cmdline").write_text("".join(f"{item}\0" for item in arguments))
     (folder / "statm").write_text(f"99 {pages} 1")
+    (proc / "loadavg").write_text(f"0 0 0 1/1 {pid}")
 
 
 def test_processes_of_one_name_are_one_program_and_ours_are_none(tmp_path: Path) -> None:
@@ -112,13 +115,14 @@ def test_processes_of_one_name_are_one_program_and_ours_are_none(tmp_path: Path)
     process(tmp_path, 13, 12, "/usr/bin/engine")
     process(tmp_path, 14, 2)
     (tmp_path / "15").mkdir()  # ended while we looked
-    (shown,) = choose(look(tmp_path, os.getuid(), {12}), {}, (), ())
+    table = ProcessTable(Surroundings(tmp_path, own_pid=12))
+    (shown,) = choose(memory_by_program(table, os.getuid()), {}, (), ())
     assert (shown.app, shown.memory_bytes) == ("blender", 150 * os.sysconf("SC_PAGE_SIZE"))
-    assert look(tmp_path, os.getuid() + 1, ()) == [], "programs of other users are not shown"
+    assert memory_by_program(table, os.getuid() + 1) == {}, "programs of other users are not shown"
 
 
 def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
-    seen = [*(UserProcess(f"daemon{number}", 1000 + number) for number in range(400)), UserProcess("supertux2", 1)]
+    seen = {f"daemon{number}": 1000 + number for number in range(400)} | {"supertux2": 1}
     shown = choose(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
     assert len(shown) == MAX_SHOWN
     assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", ProgramPlace.ALWAYS)
@@ -126,7 +130,7 @@ def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
 
 
 def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
-    assert choose([UserProcess(name, 1) for name in ("bash", "a,b", "", "a\nb")], {}, (), ()) == ()
+    assert choose(dict.fromkeys(("bash", "a,b", "", "a\nb"), 1), {}, (), ()) == ()
 
 
 async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, daemon: Daemon) -> None:

@@ -1,13 +1,14 @@
-"""What the daemon says of updates, when it asks by itself, and what it refuses; `potluck update` is a script here."""
+"""What the daemon says of updates, when it asks by itself, and what it refuses; its child is a script here."""
 
 import asyncio
+import os
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask, asking, own_daemon
+from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlError
 from potluck_control.methods import updates
 from potluck_control.methods.setup import Problem
@@ -17,27 +18,22 @@ from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics import updates as topic
 from potluck_daemon.topics.updates import UpdatesTopic, is_due
 from potluck_daemon.updates.freshness import KnownPublisher
-from potluck_daemon.updates.notes import Notes, NotesFile
-from potluck_daemon.updates.versions import Versions
+from potluck_daemon.updates.notes import Notes, NotesFile, UpdateLine
+from potluck_daemon.updates.versions import MAX_STARTS, Trial, Versions
 
 from potluck.protocol.codec import encode
-from potluck.sentences import NOTHING, verbatim
+from potluck.sentences import sentence, verbatim
 
 DAY = 86400.0
-ASKS = "-P -m potluck_cli.main update --json --check"
+ASKS = "-P -m potluck_daemon.updates"
 KEY = "A" * 43 + "="
 CONFIGURED = f'[updates]\nurl = "https://example.org/potluck.json"\nkey = "{KEY}"\n'
 SEEN = KnownPublisher(anchor=KEY, key=KEY, issued_at=1_800_000_000, version="99.0", changes=("faster",))
 
 
 @pytest.fixture
-def file(places: Places) -> NotesFile:
-    return NotesFile(places)
-
-
-@pytest.fixture
 def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has `potluck update` do this."""
+    """Has the child do this."""
     script = tmp_path / "python"
     monkeypatch.setattr(sys, "executable", str(script))
 
@@ -50,7 +46,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
 @pytest.fixture
 def calls(tmp_path: Path, python: Callable[[str], None]) -> Callable[[], list[str]]:
-    """What `potluck update` was called with, a line each; it then has something newer in the notes."""
+    """What the child was called with, a line each; it then has something newer in the notes."""
     called, notes = tmp_path / "called", tmp_path / "state" / "updates.json"
     told = encode(Notes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
     python(f"echo \"$@\" >>{called}\necho '{told}' >{notes}")
@@ -109,42 +105,26 @@ async def test_a_click_is_a_permission_for_once(
 
 
 @pytest.mark.usefixtures("configured")
-async def test_a_check_that_cannot_begin_comes_to_no_end_or_ends_without_a_word_is_an_error_with_a_hint(
-    ask: Ask, file: NotesFile, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+async def test_a_check_that_fails_is_an_error_with_a_hint_whatever_became_of_it(
+    ask: Ask, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said = encode(UpdateLine(problem=Problem(verbatim("cannot fetch: no route"), verbatim("is there a network?"))))
     for does, text in (
         ("", "cannot check for updates"),
         ("exit 1", "the check for updates failed: exit code 1"),
         ("echo 'No module named x' >&2; exit 1", "the check for updates failed: No module named x"),
+        (f"echo nonsense; echo '{said.decode()}'; exit 1", "cannot fetch: no route"),
         ("exec sleep 600", "the publisher did not answer within"),
     ):
         if does:
             python(does)
         if "sleep" in does:
             monkeypatch.setattr(topic, "_CHECK_S", 0.2)
-        with file.lock():
-            file.write(
-                Notes(step=UpdateProgress(verbatim("asking the publisher")))
-            )  # as one leaves them that is killed
         state = await ask(updates.CHECK)
         assert state.error is not None
         assert text in str(state.error.text)
         assert (bool(state.error.hint), state.progress) == (True, None)
         assert (await ask(updates.STATE)).error == state.error
-        assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0), "not tried again at every tick"
-
-
-@pytest.mark.usefixtures("configured")
-async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
-    places: Places, ask: Ask, file: NotesFile, python: Callable[[str], None]
-) -> None:
-    said = Problem(verbatim("cannot fetch updates from example.org: no route"), verbatim("is there a network?"))
-    again = encode(Notes(asked_at=2.0, problem=said)).decode()
-    notes = places.state / "updates.json"
-    python(f"rm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1")
-    with file.lock():
-        file.write(Notes(asked_at=1.0, problem=said))
-    assert (await ask(updates.CHECK)).error == said
 
 
 async def test_the_daemon_asks_by_itself_only_if_it_may(
@@ -155,59 +135,95 @@ async def test_the_daemon_asks_by_itself_only_if_it_may(
         daemon.parts.configuration.reload()
         looked = UpdatesTopic(daemon.parts)
         looked.tick(daemon.parts.started_at + topic._JITTER_S)
-        begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
-        await asyncio.gather(*begun)
+        if looked._work is not None:
+            await looked._work
         assert calls() == asked
         await looked.close()
 
 
-async def test_progress_is_shown_while_somebody_works_and_an_end_without_a_word_is_told(
-    ask: Ask, file: NotesFile
-) -> None:
-    with file.lock():
-        file.write(Notes(step=UpdateProgress(verbatim("fetching"), 1, 2)))
-        state = await ask(updates.STATE)
-        assert (state.progress, state.error) == (UpdateProgress(verbatim("fetching"), 1, 2), None)
-    state = await ask(updates.STATE)  # its process was killed: it did not say how it ended
-    assert state.progress is None
-    assert state.error is not None
-    assert "interrupted" in str(state.error.text)
-    with file.lock():
-        file.write(Notes(problem=Problem(verbatim("the disk is full"), verbatim("make room"))))
-    assert (await ask(updates.STATE)).error == Problem(verbatim("the disk is full"), verbatim("make room"))
-
-
-async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are_others(
-    places: Places, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[NotesFile] = []
-    real = NotesFile.is_locked
-    monkeypatch.setattr(NotesFile, "is_locked", lambda file: (looks.append(file), real(file))[1])
-    looked = UpdatesTopic(daemon.parts)
-    looked.tick(daemon.parts.started_at)
-    looks.clear()
-    looked.tick(daemon.parts.started_at)
-    assert looks == []
-    with file.lock():
-        file.write(Notes(SEEN))
-    looked.tick(daemon.parts.started_at)
-    assert looks
-    assert looked.notice == NOTHING  # nobody named that publisher
+@pytest.fixture
+def root(tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installation that updates itself."""
+    root = tmp_path / "root"
+    (root / "versions" / "0.1.0").mkdir(parents=True)
+    (root / "current").symlink_to("versions/0.1.0")
+    monkeypatch.setattr(topic, "own_versions", lambda: Versions(root))
     places.settings_file.write_text(CONFIGURED)
-    daemon.parts.configuration.reload()
-    looked.tick(daemon.parts.started_at)
-    assert looked.notice is not None
-    await looked.close()
+    return root
 
 
-async def test_an_update_that_runs_already_is_not_started_again(
-    tmp_path: Path, places: Places, file: NotesFile, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "root").mkdir()
-    monkeypatch.setattr(topic, "own_versions", lambda: Versions(tmp_path / "root"))
-    places.settings_file.write_text(CONFIGURED)
+@pytest.fixture
+async def installation(places: Places, environment: dict[str, str], root: Path) -> AsyncIterator[Daemon]:
+    """Its daemon."""
     async with own_daemon(places, environment) as daemon:
-        ask = asking(daemon)
-        assert (await ask(updates.STATE)).can_install
-        with file.lock(), pytest.raises(ControlError, match="already running"):
-            await ask(updates.INSTALL)
+        yield daemon
+
+
+async def test_an_update_shows_its_progress_then_the_daemon_drains_and_becomes_the_new_version(
+    tmp_path: Path, installation: Daemon, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, go_on, notes = asking(installation), tmp_path / "go_on", tmp_path / "state" / "updates.json"
+    begun, fetching = UpdateProgress(sentence("asking the publisher")), UpdateProgress(verbatim("fetching"), 1, 2)
+    drained = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(installation.parts.loop, "drain", lambda _seconds, successor: drained.set_result(successor))
+    line = encode(UpdateLine(fetching)).decode()
+    staged = encode(Notes(SEEN)).decode()
+    os.mkfifo(go_on)
+    python(f"echo '{line}'\nread _ <{go_on}\necho '{staged}' >{notes}")
+    assert (await ask(updates.INSTALL)).progress in (begun, fetching)
+    state = await ask_until(ask, updates.STATE, lambda state: state.progress == fetching)
+    assert (state.can_install, state.error) == (True, None)
+    with pytest.raises(ControlError, match="already running"):
+        await ask(updates.INSTALL)
+    go_on.write_text("on")
+    assert await drained == SEEN.version
+
+
+async def test_an_update_that_finds_nothing_or_fails_leaves_the_daemon_as_it_is(
+    installation: Daemon, python: Callable[[str], None]
+) -> None:
+    ask = asking(installation)
+    for does, is_wrong in (("exit 0", False), ("exit 1", True)):
+        python(does)
+        await ask(updates.INSTALL)
+        state = await ask_until(ask, updates.STATE, lambda state: state.progress is None)
+        assert ((state.error is not None), installation.parts.loop.successor) == (is_wrong, "")
+
+
+async def test_a_version_that_was_abandoned_is_named_until_a_newer_one_is_offered(
+    places: Places, environment: dict[str, str], root: Path
+) -> None:
+    (root / "trial.json").write_bytes(encode(Trial("0.1.0", "99.0", MAX_STARTS)))
+    failed = "version 99.0 failed; 0.1.0 is in use again"
+    for offered, notice in (("99.0", failed), ("99.1", "Potluck 99.1 is offered")):
+        with NotesFile(places).lock():
+            NotesFile(places).write(Notes(replace(SEEN, version=offered)))
+        async with own_daemon(places, environment) as daemon:
+            error = (await asking(daemon)(updates.STATE)).error
+            assert error is not None
+            assert str(error.text) == failed
+            assert notice in str(daemon.parts.status().notices[-1])
+
+
+async def test_only_the_end_of_its_own_drain_makes_a_daemon_the_new_version(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = daemon.parts.loop
+    monkeypatch.setattr(loop, "step", lambda: 1.0)  # sessions are open, so nothing ends
+    loop.drain(600, successor="0.2.0")
+    await loop.resume()
+    assert loop.successor == ""
+    for change in (lambda: loop.drain(600), loop.end):
+        loop.drain(600, successor="0.2.0")
+        change()
+        assert loop.successor == ""
+        loop.drain(600, successor="0.2.0")
+        assert loop.successor == "", "somebody wants it to end"
+        await loop.resume()
+
+
+async def test_a_daemon_that_is_becoming_the_new_version_cannot_be_held_back_half_way(daemon: Daemon) -> None:
+    loop = daemon.parts.loop
+    loop.drain(600, successor="0.2.0")  # without an engine, it ends at once
+    await loop.resume()
+    assert loop.successor == "0.2.0"
