@@ -11,14 +11,14 @@
 _shtab_potluck_commands() {
   local _commands=(
     agent:'Print the few lines with which a program uses the swarm'"'"'s model, or write them into its configuration. The program gets a key of its own, named after it; an earlier key of that name ends. Without NAME, list the programs. A file that is changed keeps everything else, and its copy lies beside it.'
-    autostart:'Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use `potluck service install --system`.'
+    autostart:'Choose whether the desktop starts the tray app, and systemd (launchd on a Mac) the daemon, when you log in. Both are off until you choose. Without options, show what the system will do, whoever arranged it. Nothing starts or ends now: `potluck start` and `potluck stop` do that, through systemd if it has the daemon. `loginctl enable-linger` keeps your daemon running after you log out.'
     bootstrap:'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what members write into the directory; they check that themselves when they read it.'
     chat:'Talk to a swarm'"'"'s model. Starts the gateway if needed. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an answer, and /new starts another conversation.'
     completions:'Print a script that lets your shell complete commands, options and the names of settings, swarms, models and people. Save it where the shell looks for it. It calls `potluck completions swarms`, `models` and `people` for their names.'
     config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
     control:'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
     diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
-    doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
+    doctor:'Answer questions about this machine, such as "Is the clock right?", and say what to do where the answer is bad. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
     earnings:'Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for points: one is a million parameter-tokens, so a token through a layer of 200 million parameters is 200 points, a backward pass twice that. Points move your requests up the queue of those you served. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
     estimate:'Tell what a token of a swarm'"'"'s model costs on this machine alone, where weights that do not fit into memory are read from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here either way and are left out, and so are drafts, which help both.'
@@ -30,19 +30,18 @@ _shtab_potluck_commands() {
     ledger:'The ledger records where each point came from; every entry follows from a receipt that the person who was served signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can pass for this machine. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
     members:'Show who belongs to a swarm, with their computers, the layers that these serve now, and open invites. People who joined are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once, and those who come after the invite'"'"'s time, wait until one of these people confirms them here. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys, encrypted with a password, makes any computer yours.'
-    models:'List the model that this machine serves, layers that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names.'
+    models:'List the model that this machine serves, and downloaded models. Delete models that nobody needs: a deleted one is downloaded again when it is needed. To use another disk, set serve.models_folder to a folder there, and move what is downloaded yourself. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names. `potluck swarm show` names layers that nobody serves.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'
     resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running, and keeps your hours and limits: it then says what holds it back, and how to change that.'
     serve:'Serve layers of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these layers are fetched. Without --layers, Potluck serves the layers that the swarm lacks most, and moves when others are needed more. Settings of `potluck config` that have no option here hold, too.'
-    service:'Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you log out.'
     setup:'Make the environment that the engine runs in: the build of torch that fits this machine'"'"'s GPU and driver, and its other packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again.'
     start:'Start the daemon in the background, unless it is already running. It serves layers of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
     status:'Show what this machine does for the swarm right now, and why: state, layers, speed, load, and what it looks out for.'
     stop:'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. A daemon that does not respond is killed after ten seconds. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
     swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. With --public, anybody can join, and is on probation at first. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some layers, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
     top:'Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.'
-    update:'Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version is checked against the publisher'"'"'s key (updates.key), installed beside the old one, and started once open sessions have ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed Potluck, this only shows what is available.'
+    update:'Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version is checked against the publisher'"'"'s key (updates.key), installed beside the old one, and started once open sessions have ended. If it fails to start twice, the old version is used again. If a package manager or pip installed Potluck, this only shows what is available.'
   )
   _describe 'potluck commands' _commands
 }
@@ -74,7 +73,6 @@ _shtab_potluck_ledger_commands() {
   local _commands=(
     backup:'write ledger and identity to a file; the daemon may be running'
     check:'derive everything again from the receipts'
-    export:'write all entries, oldest first'
     restore:'read ledger and identity from a backup; the daemon must be stopped'
   )
   _describe 'potluck ledger commands' _commands
@@ -103,8 +101,7 @@ _shtab_potluck_models_commands() {
   local _commands=(
     delete:'delete a downloaded model'
     find:'models that a swarm could have, on this computer or on the hub'
-    list:'what is served, needed, and on the disk'
-    move:'keep models in another folder'
+    list:'what is served, and on the disk'
   )
   _describe 'potluck models commands' _commands
 }
@@ -117,14 +114,6 @@ _shtab_potluck_programs_commands() {
     never:'never step aside for it'
   )
   _describe 'potluck programs commands' _commands
-}
-
-_shtab_potluck_service_commands() {
-  local _commands=(
-    install:'write the unit, enable it, and start or restart it'
-    remove:'stop and disable it, and delete the unit'
-  )
-  _describe 'potluck service commands' _commands
 }
 
 _shtab_potluck_swarm_commands() {
@@ -161,6 +150,7 @@ _shtab_potluck_autostart_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--app[whether the tray app starts]:app:(on off)"
   "--daemon[whether the daemon starts]:daemon:(on off)"
+  "--system[the daemon of the whole machine\; needs root]"
   "--json[print JSON, for scripts]"
 )
 
@@ -220,7 +210,7 @@ _shtab_potluck_config_edit_defaults_added=0
 _shtab_potluck_config_get_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -237,7 +227,7 @@ _shtab_potluck_config_list_defaults_added=0
 _shtab_potluck_config_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key)"
   "(*):separate several texts by commas\; numbers may have a unit\: 6GB, 80 \°C, 20 Mbit\/s:"
 )
 
@@ -247,7 +237,7 @@ _shtab_potluck_config_set_defaults_added=0
 _shtab_potluck_config_unset_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -450,15 +440,6 @@ _shtab_potluck_ledger_check_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_ledger_check_defaults_added=0
 
-_shtab_potluck_ledger_export_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--json[print JSON, for scripts]"
-  ":where to write\; - is standard output:_files"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_ledger_export_defaults_added=0
-
 _shtab_potluck_ledger_restore_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--replace[set aside the ledger that is here]"
@@ -652,16 +633,6 @@ _shtab_potluck_models_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_models_list_defaults_added=0
 
-_shtab_potluck_models_move_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--usual[the hub\'s usual folder]"
-  "--json[print JSON, for scripts]"
-  ":a folder on a disk with room:_files"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_models_move_defaults_added=0
-
 _shtab_potluck_pause_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
@@ -751,38 +722,12 @@ _shtab_potluck_serve_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_serve_defaults_added=0
 
-_shtab_potluck_service_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_service_defaults_added=0
-
-_shtab_potluck_service_install_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--system[for the whole machine\; needs root]"
-  "--json[print JSON, for scripts]"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_service_install_defaults_added=0
-
-_shtab_potluck_service_remove_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--system[for the whole machine\; needs root]"
-  "--json[print JSON, for scripts]"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_service_remove_defaults_added=0
-
 _shtab_potluck_setup_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--check[only show what fits this machine and what is in the way]"
-  "--variant[use this build of torch instead of the best one]:variant:(cu130 cu126 rocm7.2 xpu mps cpu)"
+  "--variant[use this build of torch instead of the best one]:variant:(cpu cu130 cu126 rocm7.2 xpu mps)"
   "--folder[folder for the environment, which takes gigabytes (first time only)]:DIR:_files"
   "--wheels[read all packages from this folder, without a network]:DIR:_files"
-  "--index[address of torch\'s builds (default\: the setting setup.index)]:URL:"
   "--rollback[return to the previous environment]"
   "--json[print JSON, for scripts]"
 )
@@ -978,7 +923,6 @@ _shtab_potluck() {
         programs) _shtab_potluck_programs ;;
         resume) _arguments -C -s $_shtab_potluck_resume_options ;;
         serve) _arguments -C -s $_shtab_potluck_serve_options ;;
-        service) _shtab_potluck_service ;;
         setup) _arguments -C -s $_shtab_potluck_setup_options ;;
         start) _arguments -C -s $_shtab_potluck_start_options ;;
         status) _arguments -C -s $_shtab_potluck_status_options ;;
@@ -1065,7 +1009,6 @@ _shtab_potluck_ledger() {
       case $line[1] in
         backup) _arguments -C -s $_shtab_potluck_ledger_backup_options ;;
         check) _arguments -C -s $_shtab_potluck_ledger_check_options ;;
-        export) _arguments -C -s $_shtab_potluck_ledger_export_options ;;
         restore) _arguments -C -s $_shtab_potluck_ledger_restore_options ;;
       esac
   esac
@@ -1127,7 +1070,6 @@ _shtab_potluck_models() {
         delete) _arguments -C -s $_shtab_potluck_models_delete_options ;;
         find) _arguments -C -s $_shtab_potluck_models_find_options ;;
         list) _arguments -C -s $_shtab_potluck_models_list_options ;;
-        move) _arguments -C -s $_shtab_potluck_models_move_options ;;
       esac
   esac
 }
@@ -1154,30 +1096,6 @@ _shtab_potluck_programs() {
         judge) _arguments -C -s $_shtab_potluck_programs_judge_options ;;
         list) _arguments -C -s $_shtab_potluck_programs_list_options ;;
         never) _arguments -C -s $_shtab_potluck_programs_never_options ;;
-      esac
-  esac
-}
-
-_shtab_potluck_service() {
-  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->service'
-
-  # Add default positional/remainder specs only if none exist, and only once per session
-  if (( ! _shtab_potluck_service_defaults_added )); then
-    if (( ${_shtab_potluck_service_options[(I)${(q)one_or_more}*]} +          ${_shtab_potluck_service_options[(I)${(q)remainder}*]} +          ${_shtab_potluck_service_options[(I)${(q)default}]} == 0 )); then
-      _shtab_potluck_service_options+=(': :_shtab_potluck_service_commands' '*::: :->service')
-    fi
-    _shtab_potluck_service_defaults_added=1
-  fi
-  _arguments -C -s $_shtab_potluck_service_options
-
-  case $state in
-    service)
-      words=($line[1] "${words[@]}")
-      (( CURRENT += 1 ))
-      curcontext="${curcontext%:*:*}:_shtab_potluck_service-$line[1]:"
-      case $line[1] in
-        install) _arguments -C -s $_shtab_potluck_service_install_options ;;
-        remove) _arguments -C -s $_shtab_potluck_service_remove_options ;;
       esac
   esac
 }

@@ -873,10 +873,6 @@
         <translation>Anwendungen der Arbeitsumgebung</translation>
     </message>
     <message>
-        <source>CPU kernels</source>
-        <translation>CPU-Kernel</translation>
-    </message>
-    <message>
         <source>Can&apos;t join the swarm yet: {why}</source>
         <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
     </message>
@@ -913,16 +909,8 @@
         <translation>GPU</translation>
     </message>
     <message>
-        <source>GPU driver</source>
-        <translation>GPU-Treiber</translation>
-    </message>
-    <message>
         <source>GPU memory</source>
         <translation>Grafikspeicher</translation>
-    </message>
-    <message>
-        <source>Game launchers and Wine</source>
-        <translation>Spielestarter und Wine</translation>
     </message>
     <message>
         <source>Giving way to {who}</source>
@@ -949,20 +937,8 @@
         <translation>Macht Platz: Andere Programme brauchen den Speicher von {who}</translation>
     </message>
     <message>
-        <source>Idle hint (logind)</source>
-        <translation>Leerlauf (logind)</translation>
-    </message>
-    <message>
         <source>Idle time ({name})</source>
         <translation>Leerlaufzeit ({name})</translation>
-    </message>
-    <message>
-        <source>It has cooled down; waiting a moment</source>
-        <translation>Es hat sich abgekühlt; wartet einen Moment</translation>
-    </message>
-    <message>
-        <source>Listed programs</source>
-        <translation>Programme auf deiner Liste</translation>
     </message>
     <message>
         <source>Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)</source>
@@ -971,10 +947,6 @@
     <message>
         <source>Metered network</source>
         <translation>Getaktetes Netz</translation>
-    </message>
-    <message>
-        <source>NAT</source>
-        <translation>NAT</translation>
     </message>
     <message>
         <source>No swarm joined yet</source>
@@ -1001,10 +973,6 @@
         <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
     </message>
     <message>
-        <source>Other users</source>
-        <translation>Andere Benutzer</translation>
-    </message>
-    <message>
         <source>Outside your serving hours</source>
         <translation>Außerhalb deiner Spendezeiten</translation>
     </message>
@@ -1015,10 +983,6 @@
     <message>
         <source>Paused by you until the game ends</source>
         <translation>Von dir pausiert, bis das Spiel endet</translation>
-    </message>
-    <message>
-        <source>Plugged in again; waiting a moment</source>
-        <translation>Wieder am Strom; wartet einen Moment</translation>
     </message>
     <message>
         <source>Potluck is slow here: {why}. To mend it: {advice}</source>
@@ -1033,20 +997,8 @@
         <translation>Potluck {version} ist da; mehr mit: potluck update --check</translation>
     </message>
     <message>
-        <source>Python</source>
-        <translation>Python</translation>
-    </message>
-    <message>
         <source>Python {version} is not supported</source>
         <translation>Python {version} wird nicht unterstützt</translation>
-    </message>
-    <message>
-        <source>Screen lock (desktop)</source>
-        <translation>Bildschirmsperre (Desktop)</translation>
-    </message>
-    <message>
-        <source>Screen lock (logind)</source>
-        <translation>Bildschirmsperre (logind)</translation>
     </message>
     <message>
         <source>Serving {what}</source>
@@ -1125,14 +1077,6 @@
         <translation>Die Pakete der Engine sind nicht installiert</translation>
     </message>
     <message>
-        <source>The network is no longer metered; waiting a moment</source>
-        <translation>Das Netz ist nicht mehr getaktet; wartet kurz</translation>
-    </message>
-    <message>
-        <source>There is enough memory again; waiting a moment</source>
-        <translation>Es ist wieder genug Speicher da; wartet einen Moment</translation>
-    </message>
-    <message>
         <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
         <translation>Das Strombudget von heute ist verbraucht: {used} von {all}</translation>
     </message>
@@ -1141,16 +1085,8 @@
         <translation>Zu heiß: {who}</translation>
     </message>
     <message>
-        <source>User switch</source>
-        <translation>Benutzerwechsel</translation>
-    </message>
-    <message>
         <source>Waiting for you to confirm this computer on your other one</source>
         <translation>Wartet, bis du diesen Computer auf deinem anderen bestätigst</translation>
-    </message>
-    <message>
-        <source>You are back at the computer; waiting a moment</source>
-        <translation>Du bist wieder am Computer; wartet einen Moment</translation>
     </message>
     <message>
         <source>Agents</source>
@@ -1159,10 +1095,6 @@
     <message>
         <source>Battery</source>
         <translation>Akku</translation>
-    </message>
-    <message>
-        <source>GPU use ({name})</source>
-        <translation>Grafikkartenlast ({name})</translation>
     </message>
     <message>
         <source>Layer {number} is gone. Waiting for a server.</source>
@@ -1215,10 +1147,6 @@
     <message>
         <source>This computer returned wrong results: found by {name}</source>
         <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
-    </message>
-    <message>
-        <source>This computer returned wrong results: found by {number} people</source>
-        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
     </message>
     <message>
         <source>`potluck logs` has the details</source>
@@ -1275,14 +1203,6 @@
     <message>
         <source>a link</source>
         <translation>ein Link</translation>
-    </message>
-    <message>
-        <source>a package</source>
-        <translation>ein Paket</translation>
-    </message>
-    <message>
-        <source>a package does not match its hash; it is downloaded again</source>
-        <translation>ein Paket passt nicht zu seiner Prüfsumme; es wird neu heruntergeladen</translation>
     </message>
     <message>
         <source>a request has at most {count} bytes</source>
@@ -1357,10 +1277,6 @@
         <translation>ein anderer Knoten läuft bereits mit dieser Identität</translation>
     </message>
     <message>
-        <source>another process</source>
-        <translation>einem anderen Prozess</translation>
-    </message>
-    <message>
         <source>another program had TCP port {port}; Potluck listens at TCP port {other} instead</source>
         <translation>ein anderes Programm belegte TCP-Port {port}; Potluck lauscht stattdessen an TCP-Port {other}</translation>
     </message>
@@ -1425,10 +1341,6 @@
         <translation>beginne ihn mit / oder ~</translation>
     </message>
     <message>
-        <source>beginning</source>
-        <translation>es geht los</translation>
-    </message>
-    <message>
         <source>cannot ask the hub: {why}</source>
         <translation>der Hub lässt sich nicht fragen: {why}</translation>
     </message>
@@ -1441,10 +1353,6 @@
         <translation>{path} lässt sich nicht löschen: {why}</translation>
     </message>
     <message>
-        <source>cannot fetch updates from {host}: {why}</source>
-        <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
-    </message>
-    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
     </message>
@@ -1455,10 +1363,6 @@
     <message>
         <source>cannot make a folder for sockets in {path}: {why}</source>
         <translation>in {path} lässt sich kein Ordner für Sockets anlegen: {why}</translation>
-    </message>
-    <message>
-        <source>cannot make {path}: {why}</source>
-        <translation>{path} lässt sich nicht anlegen: {why}</translation>
     </message>
     <message>
         <source>cannot open {path}: {why}</source>
@@ -1493,16 +1397,8 @@
         <translation>die Identitätsdatei {path} ist unbrauchbar: {why}</translation>
     </message>
     <message>
-        <source>cannot use the ledger {path}: {why}</source>
-        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
-    </message>
-    <message>
         <source>cannot use {path}: {why}</source>
         <translation>{path} lässt sich nicht verwenden: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write to the ledger: {why}</source>
-        <translation>ins Kontobuch lässt sich nicht schreiben: {why}</translation>
     </message>
     <message>
         <source>cannot write {path}: {why}</source>
@@ -1517,16 +1413,8 @@
         <translation>prüfe HTTPS_PROXY, ALL_PROXY und NO_PROXY</translation>
     </message>
     <message>
-        <source>check the address</source>
-        <translation>prüfe die Adresse</translation>
-    </message>
-    <message>
         <source>check the network; is another member&apos;s computer or the meeting point online?</source>
         <translation>prüfe das Netzwerk; ist der Computer eines anderen Mitglieds oder der Treffpunkt online?</translation>
-    </message>
-    <message>
-        <source>check the setting updates.url</source>
-        <translation>prüfe die Einstellung updates.url</translation>
     </message>
     <message>
         <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
@@ -1553,10 +1441,6 @@
         <translation>wähle ein Modell, das nur Text erzeugt</translation>
     </message>
     <message>
-        <source>choose a folder beside it</source>
-        <translation>wähle einen Ordner daneben</translation>
-    </message>
-    <message>
         <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
         <translation>wähle einen Ordner mit config.json und .safetensors-Dateien oder einen, der solche Ordner enthält</translation>
     </message>
@@ -1571,10 +1455,6 @@
     <message>
         <source>choose a shorter runtime folder</source>
         <translation>wähle einen kürzeren Laufzeitordner</translation>
-    </message>
-    <message>
-        <source>choose another folder</source>
-        <translation>wähle einen anderen Ordner</translation>
     </message>
     <message>
         <source>choose another folder with --folder</source>
@@ -1611,18 +1491,6 @@
     <message>
         <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
         <translation>wähle dasselbe Modell in Safetensors, etwa GPTQ oder AWQ, wenn es klein sein soll</translation>
-    </message>
-    <message>
-        <source>choose variant cpu, or another machine</source>
-        <translation>wähle die Variante cpu oder einen anderen Computer</translation>
-    </message>
-    <message>
-        <source>chose {what}; kept with hashes in {path}</source>
-        <translation>gewählt: {what}; steht mit Prüfsummen in {path}</translation>
-    </message>
-    <message>
-        <source>clock</source>
-        <translation>Uhr</translation>
     </message>
     <message>
         <source>close programs that keep this computer busy</source>
@@ -1681,24 +1549,8 @@
         <translation>erstelle einen anderen Schwarm: potluck swarm create</translation>
     </message>
     <message>
-        <source>daemon</source>
-        <translation>Dienst</translation>
-    </message>
-    <message>
-        <source>delete models that nobody uses, or choose another disk</source>
-        <translation>lösche Modelle, die niemand benutzt, oder wähle eine andere Festplatte</translation>
-    </message>
-    <message>
-        <source>desktop</source>
-        <translation>Arbeitsumgebung</translation>
-    </message>
-    <message>
         <source>did you mean {other}?</source>
         <translation>meintest du {other}?</translation>
-    </message>
-    <message>
-        <source>disk</source>
-        <translation>Festplatte</translation>
     </message>
     <message>
         <source>do it on the computer that joined the swarm first</source>
@@ -1725,14 +1577,6 @@
         <translation>lade das Modell noch einmal herunter oder wähle ein anderes</translation>
     </message>
     <message>
-        <source>driver {version}</source>
-        <translation>Treiber {version}</translation>
-    </message>
-    <message>
-        <source>driver {version} is too old for torch</source>
-        <translation>Treiber {version} ist zu alt für PyTorch</translation>
-    </message>
-    <message>
         <source>earnings are not booked: {why}</source>
         <translation>Verdientes wird nicht gebucht: {why}</translation>
     </message>
@@ -1749,20 +1593,12 @@
         <translation>beende dieses Programm, oder: potluck config set gateway.port NUMMER</translation>
     </message>
     <message>
-        <source>engine</source>
-        <translation>Rechenumgebung</translation>
-    </message>
-    <message>
         <source>expected {one} or {other} beside config.json</source>
         <translation>neben config.json wird {one} oder {other} erwartet</translation>
     </message>
     <message>
         <source>fetching</source>
         <translation>wird geholt</translation>
-    </message>
-    <message>
-        <source>folder</source>
-        <translation>Ordner</translation>
     </message>
     <message>
         <source>four random words are good</source>
@@ -1789,28 +1625,8 @@
         <translation>angegebene Leistung</translation>
     </message>
     <message>
-        <source>going back to the earlier version</source>
-        <translation>kehrt zur früheren Version zurück</translation>
-    </message>
-    <message>
-        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
-        <translation>Grafik im Prozessor teilt sich dessen Speicher; auf ihr zu rechnen bringt nichts</translation>
-    </message>
-    <message>
-        <source>if {program} is one: potluck programs always {name}</source>
-        <translation>falls {program} eines ist: potluck programs always {name}</translation>
-    </message>
-    <message>
         <source>in a moment, or when you resume</source>
         <translation>gleich, oder wenn du fortsetzt</translation>
-    </message>
-    <message>
-        <source>in a terminal: potluck update</source>
-        <translation>im Terminal: potluck update</translation>
-    </message>
-    <message>
-        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
-        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat keinen</translation>
     </message>
     <message>
         <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
@@ -1823,10 +1639,6 @@
     <message>
         <source>install Potluck again, or install uv</source>
         <translation>installiere Potluck neu, oder installiere uv</translation>
-    </message>
-    <message>
-        <source>install a newer version of Potluck</source>
-        <translation>installiere eine neuere Version von Potluck</translation>
     </message>
     <message>
         <source>install it, or name an HTTP proxy instead</source>
@@ -1857,16 +1669,8 @@
         <translation>installiere das Paket mit der App, siehe docs/install.md</translation>
     </message>
     <message>
-        <source>install version {version} or newer</source>
-        <translation>installiere Version {version} oder neuer</translation>
-    </message>
-    <message>
         <source>installing {number} packages</source>
         <translation>{number} Pakete werden installiert</translation>
-    </message>
-    <message>
-        <source>invite more members: potluck swarm invite</source>
-        <translation>lade mehr Mitglieder ein: potluck swarm invite</translation>
     </message>
     <message>
         <source>is its disk connected? Else {advice}</source>
@@ -1921,10 +1725,6 @@
         <translation>er hat 14 Gruppen zu vier Buchstaben</translation>
     </message>
     <message>
-        <source>it has been new enough since Debian 10 and Ubuntu 20.04</source>
-        <translation>seit Debian 10 und Ubuntu 20.04 ist sie neu genug</translation>
-    </message>
-    <message>
         <source>it says {time}</source>
         <translation>sie zeigt {time}</translation>
     </message>
@@ -1935,6 +1735,10 @@
     <message>
         <source>The setting serve.enabled is gone. It was off, so Potluck is paused until you resume</source>
         <translation>Die Einstellung serve.enabled gibt es nicht mehr. Sie war aus, also pausiert Potluck, bis du fortsetzt</translation>
+    </message>
+    <message>
+        <source>Who can use the gateway?</source>
+        <translation>Wer kann das Gateway benutzen?</translation>
     </message>
     <message>
         <source>it stopped answering</source>
@@ -1955,10 +1759,6 @@
     <message>
         <source>its configuration and its tensors do not belong together</source>
         <translation>seine Konfiguration und seine Tensoren gehören nicht zusammen</translation>
-    </message>
-    <message>
-        <source>its daemon did not last</source>
-        <translation>ihr Dienst lief nicht lange genug</translation>
     </message>
     <message>
         <source>its layers exchange several hidden states for each token</source>
@@ -2021,20 +1821,12 @@
         <translation>verlasse die, die du nicht brauchst</translation>
     </message>
     <message>
-        <source>limits.serving_w is 0</source>
-        <translation>limits.serving_w ist 0</translation>
-    </message>
-    <message>
         <source>log in with `hf auth login` or set HF_TOKEN</source>
         <translation>melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
     </message>
     <message>
         <source>logind does not let us finish before sleep</source>
         <translation>logind lässt vor dem Ruhezustand keine Zeit</translation>
-    </message>
-    <message>
-        <source>logind knows of no graphical session of yours</source>
-        <translation>logind kennt keine grafische Sitzung von dir</translation>
     </message>
     <message>
         <source>look at {file}</source>
@@ -2047,10 +1839,6 @@
     <message>
         <source>looking up the packages</source>
         <translation>die Pakete werden nachgeschlagen</translation>
-    </message>
-    <message>
-        <source>looking up the packages of variant {what}</source>
-        <translation>Die Pakete der Variante {what} werden nachgeschlagen</translation>
     </message>
     <message>
         <source>macOS {version} is too old for torch</source>
@@ -2069,10 +1857,6 @@
         <translation>schaff Platz oder wähle mit --folder einen Ordner auf einer anderen Platte</translation>
     </message>
     <message>
-        <source>make room, or use another disk: potluck models move DIR</source>
-        <translation>schaffe Platz oder nimm eine andere Festplatte: potluck models move ORDNER</translation>
-    </message>
-    <message>
         <source>make room: settings and history cannot be kept</source>
         <translation>schaffe Platz: Einstellungen und Verlauf lassen sich nicht behalten</translation>
     </message>
@@ -2085,16 +1869,8 @@
         <translation>Mitglieder im selben Netz erreichen ihn; andere über ein Relais, wenn {port} nicht weitergeleitet wird</translation>
     </message>
     <message>
-        <source>memory</source>
-        <translation>Arbeitsspeicher</translation>
-    </message>
-    <message>
         <source>metrics.port {port} cannot be listened on: {why}</source>
         <translation>an metrics.port {port} kann Potluck nicht lauschen: {why}</translation>
-    </message>
-    <message>
-        <source>models are being moved already</source>
-        <translation>Modelle werden schon verschoben</translation>
     </message>
     <message>
         <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
@@ -2125,14 +1901,6 @@
         <translation>nenne einen davon: {names}</translation>
     </message>
     <message>
-        <source>name the index that has torch&apos;s builds: setting setup.index, or potluck setup --index URL</source>
-        <translation>nenne den Index mit den Builds von PyTorch: Einstellung setup.index oder potluck setup --index URL</translation>
-    </message>
-    <message>
-        <source>no GPU found; the CPU serves instead, which is slow but works</source>
-        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
-    </message>
-    <message>
         <source>no GPU found; the processor serves instead, which is slow but works</source>
         <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
     </message>
@@ -2143,14 +1911,6 @@
     <message>
         <source>no GPU reports its power</source>
         <translation>keine Grafikkarte meldet ihre Leistung</translation>
-    </message>
-    <message>
-        <source>no GPU with a DRM driver</source>
-        <translation>keine Grafikkarte mit DRM-Treiber</translation>
-    </message>
-    <message>
-        <source>no NVIDIA driver</source>
-        <translation>kein NVIDIA-Treiber</translation>
     </message>
     <message>
         <source>no Wayland compositor at {path} ({why})</source>
@@ -2241,10 +2001,6 @@
         <translation>noch kein Port gewählt; der Dienst wählt einen, wenn er startet</translation>
     </message>
     <message>
-        <source>no screen saver service runs</source>
-        <translation>kein Dienst für Bildschirmschoner läuft</translation>
-    </message>
-    <message>
         <source>no sensor reports a temperature</source>
         <translation>kein Sensor meldet eine Temperatur</translation>
     </message>
@@ -2273,10 +2029,6 @@
         <translation>schreibe seinen Wiederherstellungscode auf (potluck members recovery-code), ernenne einen Admin oder füge --yes an</translation>
     </message>
     <message>
-        <source>nothing is lost: try again</source>
-        <translation>nichts ist verloren: versuche es noch einmal</translation>
-    </message>
-    <message>
         <source>nothing is reported about {name}</source>
         <translation>über {name} liegt keine Meldung vor</translation>
     </message>
@@ -2297,10 +2049,6 @@
         <translation>viele Schichten teilen sich dieselben Gewichte</translation>
     </message>
     <message>
-        <source>one of the folders is inside the other</source>
-        <translation>einer der Ordner liegt im anderen</translation>
-    </message>
-    <message>
         <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
         <translation>nur IPv6 ist öffentlich; Mitglieder ohne IPv6 erreichen diesen Computer nicht</translation>
     </message>
@@ -2311,10 +2059,6 @@
     <message>
         <source>only plain LoRA of linear parts of layers can be served</source>
         <translation>nur einfaches LoRA linearer Teile von Schichten kann bereitgestellt werden</translation>
-    </message>
-    <message>
-        <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
-        <translation>nur root darf den Leistungsmesser des Prozessors lesen; {what} erlaubt es bis zum nächsten Start</translation>
     </message>
     <message>
         <source>only the founder and admins of the swarm can do this</source>
@@ -2333,10 +2077,6 @@
         <translation>oder die Datei ist beschädigt</translation>
     </message>
     <message>
-        <source>packages</source>
-        <translation>Pakete</translation>
-    </message>
-    <message>
         <source>packages cannot be installed: {why}</source>
         <translation>Pakete lassen sich nicht installieren: {why}</translation>
     </message>
@@ -2347,10 +2087,6 @@
     <message>
         <source>pause first: potluck pause</source>
         <translation>pausiere zuerst: potluck pause</translation>
-    </message>
-    <message>
-        <source>port</source>
-        <translation>Port</translation>
     </message>
     <message>
         <source>put the right file back</source>
@@ -2457,10 +2193,6 @@
         <translation>setze updates.url und updates.key, wie veröffentlicht</translation>
     </message>
     <message>
-        <source>settings</source>
-        <translation>Einstellungen</translation>
-    </message>
-    <message>
         <source>start again</source>
         <translation>starte neu</translation>
     </message>
@@ -2481,28 +2213,12 @@
         <translation>starte dieses Programm neu</translation>
     </message>
     <message>
-        <source>starting the new version</source>
-        <translation>die neue Version startet</translation>
-    </message>
-    <message>
-        <source>stopped before everything was moved</source>
-        <translation>angehalten, bevor alles verschoben war</translation>
-    </message>
-    <message>
-        <source>swarm</source>
-        <translation>Schwarm</translation>
-    </message>
-    <message>
         <source>switching to the earlier environment</source>
         <translation>es wird auf die frühere Umgebung umgestellt</translation>
     </message>
     <message>
         <source>switching to the new environment</source>
         <translation>es wird auf die neue Umgebung umgestellt</translation>
-    </message>
-    <message>
-        <source>system</source>
-        <translation>System</translation>
     </message>
     <message>
         <source>tell the publisher</source>
@@ -2521,20 +2237,12 @@
         <translation>die neue Umgebung wird getestet</translation>
     </message>
     <message>
-        <source>the C library {version} is too old for torch</source>
-        <translation>die C-Bibliothek {version} ist zu alt für PyTorch</translation>
-    </message>
-    <message>
         <source>the GPU</source>
         <translation>die GPU</translation>
     </message>
     <message>
         <source>the NVIDIA driver does not answer</source>
         <translation>der NVIDIA-Treiber antwortet nicht</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver does not start ({why})</source>
-        <translation>der NVIDIA-Treiber startet nicht ({why})</translation>
     </message>
     <message>
         <source>the NVIDIA driver says: {why}</source>
@@ -2629,24 +2337,12 @@
         <translation>der Computer</translation>
     </message>
     <message>
-        <source>the connection ended early</source>
-        <translation>die Verbindung brach vorzeitig ab</translation>
-    </message>
-    <message>
         <source>the daemon could not handle its message: {why}</source>
         <translation>der Dienst konnte ihre Nachricht nicht verarbeiten: {why}</translation>
     </message>
     <message>
-        <source>the daemon does not answer</source>
-        <translation>der Dienst antwortet nicht</translation>
-    </message>
-    <message>
         <source>the daemon does not answer: {why}</source>
         <translation>der Dienst antwortet nicht: {why}</translation>
-    </message>
-    <message>
-        <source>the daemon does not end: {why}</source>
-        <translation>der Dienst endet nicht: {why}</translation>
     </message>
     <message>
         <source>the daemon does not know this yet ({what})</source>
@@ -2681,10 +2377,6 @@
         <translation>die Arbeitsumgebung legt keine Kontrollgruppen für Anwendungen an</translation>
     </message>
     <message>
-        <source>the engine does not answer</source>
-        <translation>die Engine antwortet nicht</translation>
-    </message>
-    <message>
         <source>the engine does not work here: {why}</source>
         <translation>die Engine funktioniert hier nicht: {why}</translation>
     </message>
@@ -2695,14 +2387,6 @@
     <message>
         <source>the engine is being set up already</source>
         <translation>die Engine wird schon eingerichtet</translation>
-    </message>
-    <message>
-        <source>the engine is being set up already, by {who}</source>
-        <translation>die Engine wird schon eingerichtet, von {who}</translation>
-    </message>
-    <message>
-        <source>the engine is starting and most likely uses TCP port {port}</source>
-        <translation>die Rechenumgebung startet und nutzt wahrscheinlich TCP-Port {port}</translation>
     </message>
     <message>
         <source>the engine listens at TCP port {port}</source>
@@ -2717,24 +2401,8 @@
         <translation>die Engine braucht {names}, was nicht installiert ist</translation>
     </message>
     <message>
-        <source>the engine runs on: {what}</source>
-        <translation>die Engine rechnet mit: {what}</translation>
-    </message>
-    <message>
-        <source>the engine runs without fast kernels: {why}</source>
-        <translation>die Engine rechnet ohne schnelle Kernel: {why}</translation>
-    </message>
-    <message>
         <source>the engine serves {name}</source>
         <translation>die Engine bietet {name} an</translation>
-    </message>
-    <message>
-        <source>the engine serves, but nobody listens at TCP port {port}</source>
-        <translation>die Engine arbeitet, aber niemand hört auf TCP-Port {port}</translation>
-    </message>
-    <message>
-        <source>the engine uses no GPU that reports its power</source>
-        <translation>die Engine nutzt keine GPU, die ihre Leistung meldet</translation>
     </message>
     <message>
         <source>the engine&apos;s Python cannot be run: {why}</source>
@@ -2743,10 +2411,6 @@
     <message>
         <source>the engine&apos;s TCP port</source>
         <translation>der TCP-Port der Rechenumgebung</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
-        <translation>das Python der Rechenumgebung unter {path} startet nicht ({why})</translation>
     </message>
     <message>
         <source>the engine&apos;s packages are installed</source>
@@ -2763,10 +2427,6 @@
     <message>
         <source>the family {family} needs code from the checkpoint, which is never run</source>
         <translation>die Familie {family} braucht Programmcode aus dem Modell, der nie ausgeführt wird</translation>
-    </message>
-    <message>
-        <source>the file does not hold version {version}</source>
-        <translation>die Datei enthält nicht Version {version}</translation>
     </message>
     <message>
         <source>the file: {why}</source>
@@ -2817,6 +2477,10 @@
         <translation>die Anfrage kam nicht rechtzeitig an</translation>
     </message>
     <message>
+        <source>the settings file has no mistakes</source>
+        <translation>die Datei der Einstellungen hat keine Fehler</translation>
+    </message>
+    <message>
         <source>this daemon belongs to another user</source>
         <translation>dieser Dienst gehört jemand anderem</translation>
     </message>
@@ -2831,6 +2495,10 @@
     <message>
         <source>too many subscribers</source>
         <translation>zu viele Abonnenten</translation>
+    </message>
+    <message>
+        <source>version {offered} failed; {number} is in use again</source>
+        <translation>Version {offered} ist gescheitert; {number} wird wieder benutzt</translation>
     </message>
     <message>
         <source>when you join with a new invite</source>
@@ -2869,10 +2537,6 @@
         <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
     </message>
     <message>
-        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
-        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
-    </message>
-    <message>
         <source>{why}: start it in another way, or let the tray app do so</source>
         <translation>{why}: starte es auf andere Weise oder überlass es der Tray-App</translation>
     </message>
@@ -2885,8 +2549,56 @@
         <translation>die Einladung ist aufgebraucht</translation>
     </message>
     <message>
+        <source>Are the settings right?</source>
+        <translation>Stimmen die Einstellungen?</translation>
+    </message>
+    <message>
         <source>As Ollama&apos;s address, in programs that speak only its API:</source>
         <translation>Als Ollamas Adresse, in Programmen, die nur dessen API sprechen:</translation>
+    </message>
+    <message>
+        <source>Can a GPU be used?</source>
+        <translation>Kann eine GPU benutzt werden?</translation>
+    </message>
+    <message>
+        <source>Can games be seen?</source>
+        <translation>Können Spiele erkannt werden?</translation>
+    </message>
+    <message>
+        <source>Can others reach this computer?</source>
+        <translation>Können andere diesen Computer erreichen?</translation>
+    </message>
+    <message>
+        <source>Can the engine use its port?</source>
+        <translation>Kann die Rechenumgebung ihren Port benutzen?</translation>
+    </message>
+    <message>
+        <source>Can the folder be used?</source>
+        <translation>Kann der Ordner benutzt werden?</translation>
+    </message>
+    <message>
+        <source>Can this system run PyTorch?</source>
+        <translation>Kann PyTorch auf diesem System laufen?</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join {name}: {why}</source>
+        <translation>Kann {name} nicht beitreten: {why}</translation>
+    </message>
+    <message>
+        <source>Does the daemon run?</source>
+        <translation>Läuft der Dienst?</translation>
+    </message>
+    <message>
+        <source>Does the swarm answer?</source>
+        <translation>Antwortet der Schwarm?</translation>
+    </message>
+    <message>
+        <source>Does this Python fit?</source>
+        <translation>Passt dieses Python?</translation>
+    </message>
+    <message>
+        <source>GPU use</source>
+        <translation>Nutzung der GPU</translation>
     </message>
     <message>
         <source>In Cline&apos;s settings:</source>
@@ -2897,6 +2609,22 @@
         <translation>In {file}:</translation>
     </message>
     <message>
+        <source>Is the clock right?</source>
+        <translation>Geht die Uhr richtig?</translation>
+    </message>
+    <message>
+        <source>Is the engine installed?</source>
+        <translation>Ist die Rechenumgebung installiert?</translation>
+    </message>
+    <message>
+        <source>Is there enough memory?</source>
+        <translation>Ist genug Speicher da?</translation>
+    </message>
+    <message>
+        <source>Is there room on the disk?</source>
+        <translation>Ist Platz auf dem Datenträger?</translation>
+    </message>
+    <message>
         <source>Loading programs</source>
         <translation>Programme werden geladen</translation>
     </message>
@@ -2905,24 +2633,28 @@
         <translation>Die ersten und letzten Teile des Modells werden geladen</translation>
     </message>
     <message>
+        <source>Logins and screen lock</source>
+        <translation>Anmeldungen und Bildschirmsperre</translation>
+    </message>
+    <message>
+        <source>Nothing is in the way any more; waiting a moment</source>
+        <translation>Nichts steht mehr im Weg; kurz warten</translation>
+    </message>
+    <message>
         <source>Paused by you until you resume</source>
         <translation>Von dir pausiert, bis du fortsetzt</translation>
     </message>
     <message>
+        <source>Potluck has no system service on a Mac</source>
+        <translation>Auf einem Mac hat Potluck keinen Systemdienst</translation>
+    </message>
+    <message>
+        <source>Running programs</source>
+        <translation>Laufende Programme</translation>
+    </message>
+    <message>
         <source>Waiting for a member of {name} to let you in</source>
         <translation>Warten, bis ein Mitglied von {name} dich hereinlässt</translation>
-    </message>
-    <message>
-        <source>Your invite to {name} has expired</source>
-        <translation>Deine Einladung zu {name} ist abgelaufen</translation>
-    </message>
-    <message>
-        <source>Your invite to {name} is used up</source>
-        <translation>Deine Einladung zu {name} ist aufgebraucht</translation>
-    </message>
-    <message>
-        <source>Your invite to {name} was ended</source>
-        <translation>Deine Einladung zu {name} wurde beendet</translation>
     </message>
     <message>
         <source>another program uses port {port}</source>
@@ -2957,10 +2689,6 @@
         <translation>lösche es, dann wird es neu heruntergeladen: potluck models delete {draft}</translation>
     </message>
     <message>
-        <source>gateway</source>
-        <translation>Gateway</translation>
-    </message>
-    <message>
         <source>gateway.address {address} cannot be listened on: {why}</source>
         <translation>gateway.address {address} kann nicht geöffnet werden: {why}</translation>
     </message>
@@ -2971,6 +2699,10 @@
     <message>
         <source>layers {blocks} were served by nobody</source>
         <translation>die Schichten {blocks} stellte niemand bereit</translation>
+    </message>
+    <message>
+        <source>make room, or use another disk: potluck config set serve.models_folder DIR</source>
+        <translation>schaffe Platz oder nimm einen anderen Datenträger: potluck config set serve.models_folder DIR</translation>
     </message>
     <message>
         <source>members get a drafting model from the hub, not from a folder</source>
@@ -2985,16 +2717,16 @@
         <translation>nenne ein kleines Modell derselben Familie oder none</translation>
     </message>
     <message>
+        <source>no GPU reports its use by program</source>
+        <translation>keine GPU meldet, welches Programm sie benutzt</translation>
+    </message>
+    <message>
         <source>no span of this model can start at layer {number}, which uses the tokens that the layer before it chose</source>
         <translation>kein Abschnitt dieses Modells kann bei Block {number} beginnen, denn er nutzt die Token, die der Block davor gewählt hat</translation>
     </message>
     <message>
         <source>nobody can remove the founder</source>
         <translation>niemand kann den Gründer entfernen</translation>
-    </message>
-    <message>
-        <source>nobody serves {number} layers of {name}</source>
-        <translation>{number} Schichten stellt niemand bereit: {name}</translation>
     </message>
     <message>
         <source>only programs of this machine reach the gateway, with a key</source>
@@ -3045,10 +2777,6 @@
         <translation>dem Checkpoint fehlen Tensoren der Schichten {blocks}</translation>
     </message>
     <message>
-        <source>the daemon does not start: {why}</source>
-        <translation>der Dienst startet nicht: {why}</translation>
-    </message>
-    <message>
         <source>the files of layer {number} have changed since they were served</source>
         <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
     </message>
@@ -3081,18 +2809,6 @@
         <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
     </message>
     <message>
-        <source>the kernel knows no power meter of this processor</source>
-        <translation>der Kernel kennt keinen Leistungsmesser dieses Prozessors</translation>
-    </message>
-    <message>
-        <source>the last try was interrupted</source>
-        <translation>der letzte Versuch wurde unterbrochen</translation>
-    </message>
-    <message>
-        <source>the ledger cannot be read: {why}</source>
-        <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
-    </message>
-    <message>
         <source>the ledger is not open yet</source>
         <translation>das Kontobuch ist noch nicht geöffnet</translation>
     </message>
@@ -3117,10 +2833,6 @@
         <translation>die Ausgabeschicht des Modells ist keine einfache Matrix</translation>
     </message>
     <message>
-        <source>the models are already there</source>
-        <translation>die Modelle sind schon dort</translation>
-    </message>
-    <message>
         <source>the node is closed</source>
         <translation>der Knoten ist geschlossen</translation>
     </message>
@@ -3131,10 +2843,6 @@
     <message>
         <source>the password needs at least {number} letters</source>
         <translation>das Passwort braucht mindestens {number} Zeichen</translation>
-    </message>
-    <message>
-        <source>the path {path} is too long or contains line breaks</source>
-        <translation>der Pfad {path} ist zu lang oder enthält Zeilenumbrüche</translation>
     </message>
     <message>
         <source>the peer does not show that it belongs to the swarm</source>
@@ -3171,10 +2879,6 @@
     <message>
         <source>the processor</source>
         <translation>Prozessor</translation>
-    </message>
-    <message>
-        <source>the processor&apos;s power meter does not answer</source>
-        <translation>der Leistungsmesser des Prozessors antwortet nicht</translation>
     </message>
     <message>
         <source>the programs that run cannot be listed here</source>
@@ -3245,20 +2949,12 @@
         <translation>die App ist neben diesem Programm nicht installiert</translation>
     </message>
     <message>
-        <source>the update cannot be started from here</source>
-        <translation>das Update lässt sich von hier nicht starten</translation>
-    </message>
-    <message>
         <source>the update cannot be stored: {why}</source>
         <translation>die Aktualisierung lässt sich nicht speichern: {why}</translation>
     </message>
     <message>
         <source>the update cannot be unpacked: {why}</source>
         <translation>das Update lässt sich nicht entpacken: {why}</translation>
-    </message>
-    <message>
-        <source>the update does not begin</source>
-        <translation>die Aktualisierung beginnt nicht</translation>
     </message>
     <message>
         <source>the update does not run here</source>
@@ -3269,20 +2965,8 @@
         <translation>die Aktualisierung ist nicht von dem Herausgeber signiert, dem du vertraust; nichts wurde geändert</translation>
     </message>
     <message>
-        <source>the update is not the file that was signed; nothing was changed</source>
-        <translation>die Aktualisierung ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
-    </message>
-    <message>
         <source>the update says it is {version}, not {other}</source>
         <translation>das Update nennt sich {version}, nicht {other}</translation>
-    </message>
-    <message>
-        <source>the update server is too slow</source>
-        <translation>der Server der Aktualisierung ist zu langsam</translation>
-    </message>
-    <message>
-        <source>the update server redirects to this machine itself</source>
-        <translation>der Update-Server leitet auf diesen Computer selbst um</translation>
     </message>
     <message>
         <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
@@ -3319,10 +3003,6 @@
     <message>
         <source>there are: {what}</source>
         <translation>es gibt: {what}</translation>
-    </message>
-    <message>
-        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
-        <translation>es gibt eine Grafikkarte ohne NVIDIA-Treiber; sie wird genutzt, wenn es eine PyTorch-Variante für sie gibt</translation>
     </message>
     <message>
         <source>there is a GPU, but its driver does not answer: {why}</source>
@@ -3377,10 +3057,6 @@
         <translation>die Variante {what} gibt es nicht</translation>
     </message>
     <message>
-        <source>there is no {path}</source>
-        <translation>{path} gibt es nicht</translation>
-    </message>
-    <message>
         <source>this backup was made by a newer version</source>
         <translation>diese Sicherung stammt von einer neueren Version</translation>
     </message>
@@ -3411,10 +3087,6 @@
     <message>
         <source>this computer was removed from {name}, but holds your key there</source>
         <translation>dieser Computer wurde aus {name} entfernt, hat aber deinen Schlüssel dort</translation>
-    </message>
-    <message>
-        <source>this daemon is the machine&apos;s own service</source>
-        <translation>dieser Dienst gehört dem Computer selbst</translation>
     </message>
     <message>
         <source>this daemon is the machine&apos;s own service, which only root can change</source>
@@ -3549,30 +3221,6 @@
         <translation>für Macs mit Intel-Prozessor gibt es PyTorch nicht mehr</translation>
     </message>
     <message>
-        <source>torch is not built for {architecture} processors</source>
-        <translation>für Prozessoren der Art {architecture} gibt es PyTorch nicht</translation>
-    </message>
-    <message>
-        <source>torch {version} has no build for this kind of Mac</source>
-        <translation>torch {version} hat keinen Build für diese Art von Mac</translation>
-    </message>
-    <message>
-        <source>torch {version} supports the CPU only, so the GPU is not used</source>
-        <translation>PyTorch {version} kann nur den Prozessor nutzen, die Grafikkarte bleibt ungenutzt</translation>
-    </message>
-    <message>
-        <source>torch {version}, variant {what}, for Python {python}</source>
-        <translation>torch {version}, Variante {what}, für Python {python}</translation>
-    </message>
-    <message>
-        <source>torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes</source>
-        <translation>torch {version}, Variante {what}, für Python {python}: wird beim Einrichten nachgeschlagen und mit Prüfsummen festgehalten</translation>
-    </message>
-    <message>
-        <source>torch&apos;s build for AMD has no kernels for {who}</source>
-        <translation>der Build von PyTorch für AMD hat keine Kernel für {who}</translation>
-    </message>
-    <message>
         <source>try a newer transformers</source>
         <translation>versuche es mit einem neueren transformers</translation>
     </message>
@@ -3593,10 +3241,6 @@
         <translation>versuche es später noch einmal; prüfe das Netz und die Einstellung updates.url</translation>
     </message>
     <message>
-        <source>try again later; it continues where it stopped</source>
-        <translation>versuche es später noch einmal; es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
         <source>try again once this machine serves</source>
         <translation>versuche es wieder, wenn dieser Computer Blöcke bereitstellt</translation>
     </message>
@@ -3607,10 +3251,6 @@
     <message>
         <source>try again when another member is online</source>
         <translation>versuche es wieder, wenn ein anderes Mitglied online ist</translation>
-    </message>
-    <message>
-        <source>try again when the computer is less busy</source>
-        <translation>versuche es noch einmal, wenn der Computer weniger zu tun hat</translation>
     </message>
     <message>
         <source>try again: it continues where it stopped</source>
@@ -3681,36 +3321,16 @@
         <translation>nimm bis zu 40 Buchstaben, Ziffern, Binde- und Unterstriche, etwa home-llama</translation>
     </message>
     <message>
-        <source>used because the processor does not report its power</source>
-        <translation>genutzt, weil der Prozessor seine Leistung nicht meldet</translation>
-    </message>
-    <message>
         <source>uv, which fetches the engine&apos;s packages, is missing</source>
         <translation>uv, das die Pakete der Rechenumgebung holt, fehlt</translation>
-    </message>
-    <message>
-        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
-        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; stattdessen rechnet der Prozessor, was langsam ist, aber geht</translation>
     </message>
     <message>
         <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
         <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; diese rechnet ebenfalls auf dem Prozessor und braucht mehr Platz</translation>
     </message>
     <message>
-        <source>variant {what} is not to be had here; {other} runs on {who} too</source>
-        <translation>die Variante {what} ist hier nicht zu haben; {other} läuft auch auf {who}</translation>
-    </message>
-    <message>
-        <source>version {offered} did not come up ({why}); {number} is in use again</source>
-        <translation>Version {offered} kam nicht hoch ({why}); {number} ist wieder in Gebrauch</translation>
-    </message>
-    <message>
         <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
         <translation>Version {offered} wird angeboten, früher aber {number}: Jemand zeigt eine alte Beschreibung</translation>
-    </message>
-    <message>
-        <source>version {version} answers instead</source>
-        <translation>stattdessen antwortet Version {version}</translation>
     </message>
     <message>
         <source>version {version} comes without a file for this installation</source>
@@ -3751,10 +3371,6 @@
     <message>
         <source>waiting for your other computer to let this one in</source>
         <translation>wartet darauf, dass dein anderer Computer diesen einlässt</translation>
-    </message>
-    <message>
-        <source>watching the new version</source>
-        <translation>die neue Version wird beobachtet</translation>
     </message>
     <message>
         <source>what is booked of {name} is not what its receipt says</source>
@@ -3901,10 +3517,6 @@
         <translation>{addr} nennt einen Peer auf unbekannte Weise</translation>
     </message>
     <message>
-        <source>{advice}, and check the setting updates.url</source>
-        <translation>{advice} und prüfe die Einstellung updates.url</translation>
-    </message>
-    <message>
         <source>{advice}, or choose a model on this computer</source>
         <translation>{advice} oder wähle ein Modell auf diesem Computer</translation>
     </message>
@@ -3969,28 +3581,12 @@
         <translation>{file} enthält {what}, das in der Konfiguration oder im Modell fehlt</translation>
     </message>
     <message>
-        <source>{file} could not be copied: {why}</source>
-        <translation>{file} ließ sich nicht kopieren: {why}</translation>
-    </message>
-    <message>
-        <source>{file} could not be moved: {why}</source>
-        <translation>{file} ließ sich nicht verschieben: {why}</translation>
-    </message>
-    <message>
         <source>{file} does not contain two matrices of rank {number} for {what}</source>
         <translation>{file} enthält keine zwei Matrizen vom Rang {number} für {what}</translation>
     </message>
     <message>
-        <source>{file} has a requirement without a hash</source>
-        <translation>in {file} steht ein Paket ohne Prüfsumme</translation>
-    </message>
-    <message>
         <source>{file} has lost its last lines; back to the default: {keys}</source>
         <translation>{file} hat die letzten Zeilen verloren; wieder auf dem Standard: {keys}</translation>
-    </message>
-    <message>
-        <source>{file} has no hashes</source>
-        <translation>in {file} fehlen die Prüfsummen</translation>
     </message>
     <message>
         <source>{file} has no model_type</source>
@@ -4081,10 +3677,6 @@
         <translation>dem Zertifikat von {host} wird nicht vertraut</translation>
     </message>
     <message>
-        <source>{host} refuses to send packages: {why}</source>
-        <translation>{host} weigert sich, Pakete zu senden: {why}</translation>
-    </message>
-    <message>
         <source>{model} has no usable {file}</source>
         <translation>{model} hat keine brauchbare Datei {file}</translation>
     </message>
@@ -4161,10 +3753,6 @@
         <translation>{name} steht allen offen und hat keine Mitglieder</translation>
     </message>
     <message>
-        <source>{name} is too old for torch</source>
-        <translation>{name} ist zu alt für PyTorch</translation>
-    </message>
-    <message>
         <source>{name} names certificates that are not there</source>
         <translation>{name} nennt Zertifikate, die es nicht gibt</translation>
     </message>
@@ -4183,10 +3771,6 @@
     <message>
         <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
         <translation>{name} war beschädigt und ist repariert; die beschädigte Datei ist {path}</translation>
-    </message>
-    <message>
-        <source>{name} with {size}</source>
-        <translation>{name} mit {size}</translation>
     </message>
     <message>
         <source>{number} W a busy core</source>
@@ -4223,10 +3807,6 @@
     <message>
         <source>{path} has no model</source>
         <translation>in {path} liegt kein Modell</translation>
-    </message>
-    <message>
-        <source>{path} has {free} free, the models take {used}</source>
-        <translation>auf {path} sind {free} frei, die Modelle brauchen {used}</translation>
     </message>
     <message>
         <source>{path} is on a file system that does not run programs</source>
@@ -4291,10 +3871,6 @@
     <message>
         <source>{time} s after you are back at the computer</source>
         <translation>{time} s nachdem du wieder am Computer bist</translation>
-    </message>
-    <message>
-        <source>{time} s after {who} has ended</source>
-        <translation>{time} s nach dem Ende von {who}</translation>
     </message>
     <message>
         <source>{time} s after {who} is done</source>
@@ -4365,20 +3941,8 @@
         <translation>{who} kann torch {version} nicht nutzen</translation>
     </message>
     <message>
-        <source>{who} does not report its compute capability</source>
-        <translation>{who} meldet seine Compute Capability nicht</translation>
-    </message>
-    <message>
         <source>{who} has ended; waiting a moment</source>
         <translation>{who} ist zu Ende; wartet kurz</translation>
-    </message>
-    <message>
-        <source>{who} is older than what torch {version} has kernels for</source>
-        <translation>{who} ist zu alt für torch {version}</translation>
-    </message>
-    <message>
-        <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
-        <translation>{who} braucht einen anderen Build von PyTorch als die übrigen GPUs des Computers</translation>
     </message>
     <message>
         <source>Games started by Steam</source>
@@ -4411,10 +3975,6 @@
     <message>
         <source>Programs that need the memory</source>
         <translation>Programme, die den Speicher brauchen</translation>
-    </message>
-    <message>
-        <source>Last hour: {mean} on average, {most} at most</source>
-        <translation>Letzte Stunde: im Mittel {mean}, höchstens {most}</translation>
     </message>
     <message>
         <source>Starting the swarm…</source>
@@ -4471,10 +4031,6 @@
     <message>
         <source>Looking for a newer version…</source>
         <translation>Nach einer neueren Version wird gesucht&#xa0;…</translation>
-    </message>
-    <message>
-        <source>Reading the receipts…</source>
-        <translation>Die Quittungen werden gelesen&#xa0;…</translation>
     </message>
     <message>
         <source>Starting the address for other programs…</source>
@@ -5172,13 +4728,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
         <source>time served</source>
         <translation>Zeit im Einsatz</translation>
     </message>
-    <message numerus="yes">
-        <source>day(s) in a row</source>
-        <translation>
-            <numerusform>Tag in Folge</numerusform>
-            <numerusform>Tage in Folge</numerusform>
-        </translation>
-    </message>
     <message>
         <source>Energy and time</source>
         <translation>Energie und Zeit</translation>
@@ -5463,8 +5012,8 @@ Gespräche bleiben nur auf diesem Computer.</translation>
         <translation>Dieser Computer</translation>
     </message>
     <message>
-        <source>Its load in the last hour</source>
-        <translation>Seine Last in der letzten Stunde</translation>
+        <source>Its load now</source>
+        <translation>Seine Last jetzt</translation>
     </message>
 </context>
 <context>
@@ -5678,10 +5227,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
         </translation>
     </message>
     <message>
-        <source>Tokens a second in the last hour</source>
-        <translation>Token je Sekunde in der letzten Stunde</translation>
-    </message>
-    <message>
         <source>Processor</source>
         <translation>Prozessor</translation>
     </message>
@@ -5718,10 +5263,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>When you log in</source>
         <translation>Wenn du dich anmeldest</translation>
-    </message>
-    <message>
-        <source>Set in {file}</source>
-        <translation>Eingestellt in {file}</translation>
     </message>
     <message>
         <source>Set up for all users of this computer.</source>
@@ -5915,10 +5456,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
         <translation>Gerade wird nichts bereitgestellt.</translation>
     </message>
     <message>
-        <source>Moving to {folder}: {progress}</source>
-        <translation>Zieht um nach {folder}: {progress}</translation>
-    </message>
-    <message>
         <source>Delete prepared layers</source>
         <translation>Vorbereitete Schichten löschen</translation>
     </message>
@@ -5939,12 +5476,8 @@ Gespräche bleiben nur auf diesem Computer.</translation>
         <translation>{used} belegt, {free} frei</translation>
     </message>
     <message>
-        <source>Move the models to another folder</source>
-        <translation>Die Modelle in einen anderen Ordner verschieben</translation>
-    </message>
-    <message>
-        <source>Move…</source>
-        <translation>Verschieben&#xa0;…</translation>
+        <source>Choose…</source>
+        <translation>Auswählen …</translation>
     </message>
     <message>
         <source>serving now</source>
@@ -5973,6 +5506,10 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>Freed {size}.</source>
         <translation>{size} freigegeben.</translation>
+    </message>
+    <message>
+        <source>Models go to {folder} from now on. Move those you have there yourself.</source>
+        <translation>Modelle kommen von jetzt an nach {folder}. Verschiebe vorhandene selbst dorthin.</translation>
     </message>
     <message>
         <source>Choose a folder for models</source>
@@ -6982,13 +6519,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>In use</source>
         <translation>Wird benutzt</translation>
-    </message>
-</context>
-<context>
-    <name>_Load</name>
-    <message>
-        <source>{name} in the last hour</source>
-        <translation>{name} in der letzten Stunde</translation>
     </message>
 </context>
 </TS>

@@ -94,16 +94,6 @@
     </message>
 </context>
 <context>
-    <name>EnergyCard</name>
-    <message numerus="yes">
-        <source>day(s) in a row</source>
-        <translation>
-            <numerusform>day in a row</numerusform>
-            <numerusform>days in a row</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>Load</name>
     <message numerus="yes">
         <source>open session(s)</source>

@@ -873,10 +873,6 @@
         <translation>Aplicaciones del escritorio</translation>
     </message>
     <message>
-        <source>CPU kernels</source>
-        <translation>núcleos de CPU</translation>
-    </message>
-    <message>
         <source>Can&apos;t join the swarm yet: {why}</source>
         <translation>Aún no se puede entrar en el enjambre: {why}</translation>
     </message>
@@ -913,16 +909,8 @@
         <translation>GPU</translation>
     </message>
     <message>
-        <source>GPU driver</source>
-        <translation>controlador de la GPU</translation>
-    </message>
-    <message>
         <source>GPU memory</source>
         <translation>Memoria gráfica</translation>
-    </message>
-    <message>
-        <source>Game launchers and Wine</source>
-        <translation>Lanzadores de juegos y Wine</translation>
     </message>
     <message>
         <source>Giving way to {who}</source>
@@ -949,20 +937,8 @@
         <translation>Se aparta: otros programas necesitan la memoria de {who}</translation>
     </message>
     <message>
-        <source>Idle hint (logind)</source>
-        <translation>Inactividad (logind)</translation>
-    </message>
-    <message>
         <source>Idle time ({name})</source>
         <translation>Tiempo inactivo ({name})</translation>
-    </message>
-    <message>
-        <source>It has cooled down; waiting a moment</source>
-        <translation>Se ha enfriado; espera un momento</translation>
-    </message>
-    <message>
-        <source>Listed programs</source>
-        <translation>Programas de tu lista</translation>
     </message>
     <message>
         <source>Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)</source>
@@ -971,10 +947,6 @@
     <message>
         <source>Metered network</source>
         <translation>Red de uso medido</translation>
-    </message>
-    <message>
-        <source>NAT</source>
-        <translation>NAT</translation>
     </message>
     <message>
         <source>No swarm joined yet</source>
@@ -1001,10 +973,6 @@
         <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
     </message>
     <message>
-        <source>Other users</source>
-        <translation>Otros usuarios</translation>
-    </message>
-    <message>
         <source>Outside your serving hours</source>
         <translation>Fuera de tus horas de donación</translation>
     </message>
@@ -1015,10 +983,6 @@
     <message>
         <source>Paused by you until the game ends</source>
         <translation>Pausado por ti hasta que acabe el juego</translation>
-    </message>
-    <message>
-        <source>Plugged in again; waiting a moment</source>
-        <translation>Enchufado de nuevo; espera un momento</translation>
     </message>
     <message>
         <source>Potluck is slow here: {why}. To mend it: {advice}</source>
@@ -1033,20 +997,8 @@
         <translation>hay Potluck {version}; más con: potluck update --check</translation>
     </message>
     <message>
-        <source>Python</source>
-        <translation>Python</translation>
-    </message>
-    <message>
         <source>Python {version} is not supported</source>
         <translation>Python {version} no es compatible</translation>
-    </message>
-    <message>
-        <source>Screen lock (desktop)</source>
-        <translation>Bloqueo de pantalla (escritorio)</translation>
-    </message>
-    <message>
-        <source>Screen lock (logind)</source>
-        <translation>Bloqueo de pantalla (logind)</translation>
     </message>
     <message>
         <source>Serving {what}</source>
@@ -1125,14 +1077,6 @@
         <translation>Los paquetes del motor no están instalados</translation>
     </message>
     <message>
-        <source>The network is no longer metered; waiting a moment</source>
-        <translation>La red ya no es de uso medido; espera un momento</translation>
-    </message>
-    <message>
-        <source>There is enough memory again; waiting a moment</source>
-        <translation>Vuelve a haber memoria; espera un momento</translation>
-    </message>
-    <message>
         <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
         <translation>El presupuesto de electricidad de hoy está agotado: {used} de {all}</translation>
     </message>
@@ -1141,16 +1085,8 @@
         <translation>Demasiado calor: {who}</translation>
     </message>
     <message>
-        <source>User switch</source>
-        <translation>Cambio de usuario</translation>
-    </message>
-    <message>
         <source>Waiting for you to confirm this computer on your other one</source>
         <translation>Esperando a que confirmes este ordenador en el otro</translation>
-    </message>
-    <message>
-        <source>You are back at the computer; waiting a moment</source>
-        <translation>Has vuelto al ordenador; espera un momento</translation>
     </message>
     <message>
         <source>Agents</source>
@@ -1159,10 +1095,6 @@
     <message>
         <source>Battery</source>
         <translation>Batería</translation>
-    </message>
-    <message>
-        <source>GPU use ({name})</source>
-        <translation>Uso de la tarjeta gráfica ({name})</translation>
     </message>
     <message>
         <source>Layer {number} is gone. Waiting for a server.</source>
@@ -1215,10 +1147,6 @@
     <message>
         <source>This computer returned wrong results: found by {name}</source>
         <translation>Este ordenador devolvió resultados incorrectos: lo detectó {name}</translation>
-    </message>
-    <message>
-        <source>This computer returned wrong results: found by {number} people</source>
-        <translation>Este ordenador devolvió resultados incorrectos: lo detectaron {number} personas</translation>
     </message>
     <message>
         <source>`potluck logs` has the details</source>
@@ -1275,14 +1203,6 @@
     <message>
         <source>a link</source>
         <translation>un enlace</translation>
-    </message>
-    <message>
-        <source>a package</source>
-        <translation>un paquete</translation>
-    </message>
-    <message>
-        <source>a package does not match its hash; it is downloaded again</source>
-        <translation>un paquete no coincide con su hash; se descarga de nuevo</translation>
     </message>
     <message>
         <source>a request has at most {count} bytes</source>
@@ -1357,10 +1277,6 @@
         <translation>otro nodo ya funciona con esta identidad</translation>
     </message>
     <message>
-        <source>another process</source>
-        <translation>otro proceso</translation>
-    </message>
-    <message>
         <source>another program had TCP port {port}; Potluck listens at TCP port {other} instead</source>
         <translation>otro programa ocupaba el puerto TCP {port}; Potluck escucha en el puerto TCP {other}</translation>
     </message>
@@ -1425,10 +1341,6 @@
         <translation>empiézala con / o ~</translation>
     </message>
     <message>
-        <source>beginning</source>
-        <translation>empezando</translation>
-    </message>
-    <message>
         <source>cannot ask the hub: {why}</source>
         <translation>no se puede consultar el hub: {why}</translation>
     </message>
@@ -1441,10 +1353,6 @@
         <translation>no se puede borrar {path}: {why}</translation>
     </message>
     <message>
-        <source>cannot fetch updates from {host}: {why}</source>
-        <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
-    </message>
-    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
     </message>
@@ -1455,10 +1363,6 @@
     <message>
         <source>cannot make a folder for sockets in {path}: {why}</source>
         <translation>no se puede crear una carpeta para sockets en {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot make {path}: {why}</source>
-        <translation>no se puede crear {path}: {why}</translation>
     </message>
     <message>
         <source>cannot open {path}: {why}</source>
@@ -1493,16 +1397,8 @@
         <translation>el archivo de identidad {path} no se puede usar: {why}</translation>
     </message>
     <message>
-        <source>cannot use the ledger {path}: {why}</source>
-        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
-    </message>
-    <message>
         <source>cannot use {path}: {why}</source>
         <translation>no se puede usar {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write to the ledger: {why}</source>
-        <translation>no se puede escribir en el libro de cuentas: {why}</translation>
     </message>
     <message>
         <source>cannot write {path}: {why}</source>
@@ -1517,16 +1413,8 @@
         <translation>comprueba HTTPS_PROXY, ALL_PROXY y NO_PROXY</translation>
     </message>
     <message>
-        <source>check the address</source>
-        <translation>comprueba la dirección</translation>
-    </message>
-    <message>
         <source>check the network; is another member&apos;s computer or the meeting point online?</source>
         <translation>comprueba la red; ¿está en línea el ordenador de otro miembro o el punto de encuentro?</translation>
-    </message>
-    <message>
-        <source>check the setting updates.url</source>
-        <translation>comprueba el ajuste updates.url</translation>
     </message>
     <message>
         <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
@@ -1553,10 +1441,6 @@
         <translation>elige un modelo que solo genere texto</translation>
     </message>
     <message>
-        <source>choose a folder beside it</source>
-        <translation>elige una carpeta al lado</translation>
-    </message>
-    <message>
         <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
         <translation>elige una carpeta con config.json y archivos .safetensors, o una que contenga tales carpetas</translation>
     </message>
@@ -1571,10 +1455,6 @@
     <message>
         <source>choose a shorter runtime folder</source>
         <translation>elige una carpeta de ejecución más corta</translation>
-    </message>
-    <message>
-        <source>choose another folder</source>
-        <translation>elige otra carpeta</translation>
     </message>
     <message>
         <source>choose another folder with --folder</source>
@@ -1611,18 +1491,6 @@
     <message>
         <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
         <translation>elige el mismo modelo en safetensors, como GPTQ o AWQ si debe ser pequeño</translation>
-    </message>
-    <message>
-        <source>choose variant cpu, or another machine</source>
-        <translation>elige la variante cpu u otro ordenador</translation>
-    </message>
-    <message>
-        <source>chose {what}; kept with hashes in {path}</source>
-        <translation>elegido: {what}; se guarda con sus hashes en {path}</translation>
-    </message>
-    <message>
-        <source>clock</source>
-        <translation>reloj</translation>
     </message>
     <message>
         <source>close programs that keep this computer busy</source>
@@ -1681,24 +1549,8 @@
         <translation>crea otro enjambre: potluck swarm create</translation>
     </message>
     <message>
-        <source>daemon</source>
-        <translation>servicio</translation>
-    </message>
-    <message>
-        <source>delete models that nobody uses, or choose another disk</source>
-        <translation>borra modelos que nadie use o elige otro disco</translation>
-    </message>
-    <message>
-        <source>desktop</source>
-        <translation>escritorio</translation>
-    </message>
-    <message>
         <source>did you mean {other}?</source>
         <translation>¿querías decir {other}?</translation>
-    </message>
-    <message>
-        <source>disk</source>
-        <translation>disco</translation>
     </message>
     <message>
         <source>do it on the computer that joined the swarm first</source>
@@ -1725,14 +1577,6 @@
         <translation>descarga el modelo otra vez o elige otro</translation>
     </message>
     <message>
-        <source>driver {version}</source>
-        <translation>controlador {version}</translation>
-    </message>
-    <message>
-        <source>driver {version} is too old for torch</source>
-        <translation>el controlador {version} es demasiado antiguo para PyTorch</translation>
-    </message>
-    <message>
         <source>earnings are not booked: {why}</source>
         <translation>lo ganado no se anota: {why}</translation>
     </message>
@@ -1749,20 +1593,12 @@
         <translation>termina ese programa, o: potluck config set gateway.port NÚMERO</translation>
     </message>
     <message>
-        <source>engine</source>
-        <translation>motor</translation>
-    </message>
-    <message>
         <source>expected {one} or {other} beside config.json</source>
         <translation>junto a config.json se espera {one} u {other}</translation>
     </message>
     <message>
         <source>fetching</source>
         <translation>descargando</translation>
-    </message>
-    <message>
-        <source>folder</source>
-        <translation>carpeta</translation>
     </message>
     <message>
         <source>four random words are good</source>
@@ -1789,28 +1625,8 @@
         <translation>potencia indicada</translation>
     </message>
     <message>
-        <source>going back to the earlier version</source>
-        <translation>volviendo a la versión anterior</translation>
-    </message>
-    <message>
-        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
-        <translation>los gráficos del procesador comparten su memoria; calcular en ellos no aporta nada</translation>
-    </message>
-    <message>
-        <source>if {program} is one: potluck programs always {name}</source>
-        <translation>si {program} lo es: potluck programs always {name}</translation>
-    </message>
-    <message>
         <source>in a moment, or when you resume</source>
         <translation>en un momento, o cuando reanudes</translation>
-    </message>
-    <message>
-        <source>in a terminal: potluck update</source>
-        <translation>en una terminal: potluck update</translation>
-    </message>
-    <message>
-        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
-        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este ordenador no tiene ninguno</translation>
     </message>
     <message>
         <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
@@ -1823,10 +1639,6 @@
     <message>
         <source>install Potluck again, or install uv</source>
         <translation>instala Potluck de nuevo o instala uv</translation>
-    </message>
-    <message>
-        <source>install a newer version of Potluck</source>
-        <translation>instala una versión más reciente de Potluck</translation>
     </message>
     <message>
         <source>install it, or name an HTTP proxy instead</source>
@@ -1857,16 +1669,8 @@
         <translation>instala el paquete con la aplicación, mira docs/install.md</translation>
     </message>
     <message>
-        <source>install version {version} or newer</source>
-        <translation>instala la versión {version} o posterior</translation>
-    </message>
-    <message>
         <source>installing {number} packages</source>
         <translation>se instalan {number} paquetes</translation>
-    </message>
-    <message>
-        <source>invite more members: potluck swarm invite</source>
-        <translation>invita a más miembros: potluck swarm invite</translation>
     </message>
     <message>
         <source>is its disk connected? Else {advice}</source>
@@ -1921,10 +1725,6 @@
         <translation>tiene 14 grupos de cuatro letras</translation>
     </message>
     <message>
-        <source>it has been new enough since Debian 10 and Ubuntu 20.04</source>
-        <translation>es lo bastante nueva desde Debian 10 y Ubuntu 20.04</translation>
-    </message>
-    <message>
         <source>it says {time}</source>
         <translation>marca {time}</translation>
     </message>
@@ -1935,6 +1735,10 @@
     <message>
         <source>The setting serve.enabled is gone. It was off, so Potluck is paused until you resume</source>
         <translation>El ajuste serve.enabled ya no existe. Estaba desactivado, así que Potluck está en pausa hasta que reanudes</translation>
+    </message>
+    <message>
+        <source>Who can use the gateway?</source>
+        <translation>¿Quién puede usar la pasarela?</translation>
     </message>
     <message>
         <source>it stopped answering</source>
@@ -1955,10 +1759,6 @@
     <message>
         <source>its configuration and its tensors do not belong together</source>
         <translation>su configuración y sus tensores no van juntos</translation>
-    </message>
-    <message>
-        <source>its daemon did not last</source>
-        <translation>su servicio no se mantuvo</translation>
     </message>
     <message>
         <source>its layers exchange several hidden states for each token</source>
@@ -2021,20 +1821,12 @@
         <translation>abandona los que no uses</translation>
     </message>
     <message>
-        <source>limits.serving_w is 0</source>
-        <translation>limits.serving_w es 0</translation>
-    </message>
-    <message>
         <source>log in with `hf auth login` or set HF_TOKEN</source>
         <translation>inicia sesión con `hf auth login` o define HF_TOKEN</translation>
     </message>
     <message>
         <source>logind does not let us finish before sleep</source>
         <translation>logind no deja terminar antes de la suspensión</translation>
-    </message>
-    <message>
-        <source>logind knows of no graphical session of yours</source>
-        <translation>logind no conoce ninguna sesión gráfica tuya</translation>
     </message>
     <message>
         <source>look at {file}</source>
@@ -2047,10 +1839,6 @@
     <message>
         <source>looking up the packages</source>
         <translation>se buscan los paquetes</translation>
-    </message>
-    <message>
-        <source>looking up the packages of variant {what}</source>
-        <translation>Se buscan los paquetes de la variante {what}</translation>
     </message>
     <message>
         <source>macOS {version} is too old for torch</source>
@@ -2069,10 +1857,6 @@
         <translation>haz sitio o elige con --folder una carpeta en otro disco</translation>
     </message>
     <message>
-        <source>make room, or use another disk: potluck models move DIR</source>
-        <translation>libera espacio o usa otro disco: potluck models move CARPETA</translation>
-    </message>
-    <message>
         <source>make room: settings and history cannot be kept</source>
         <translation>libera espacio: no se pueden guardar los ajustes ni el historial</translation>
     </message>
@@ -2085,16 +1869,8 @@
         <translation>los miembros de la misma red llegan a él; los demás por un relé, salvo que se redirija {port}</translation>
     </message>
     <message>
-        <source>memory</source>
-        <translation>memoria</translation>
-    </message>
-    <message>
         <source>metrics.port {port} cannot be listened on: {why}</source>
         <translation>no se puede escuchar en metrics.port {port}: {why}</translation>
-    </message>
-    <message>
-        <source>models are being moved already</source>
-        <translation>ya se están moviendo modelos</translation>
     </message>
     <message>
         <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
@@ -2125,14 +1901,6 @@
         <translation>indica uno de estos: {names}</translation>
     </message>
     <message>
-        <source>name the index that has torch&apos;s builds: setting setup.index, or potluck setup --index URL</source>
-        <translation>indica el índice que tiene las compilaciones de PyTorch: ajuste setup.index o potluck setup --index URL</translation>
-    </message>
-    <message>
-        <source>no GPU found; the CPU serves instead, which is slow but works</source>
-        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
-    </message>
-    <message>
         <source>no GPU found; the processor serves instead, which is slow but works</source>
         <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
     </message>
@@ -2143,14 +1911,6 @@
     <message>
         <source>no GPU reports its power</source>
         <translation>ninguna tarjeta gráfica indica su potencia</translation>
-    </message>
-    <message>
-        <source>no GPU with a DRM driver</source>
-        <translation>ninguna tarjeta gráfica con controlador DRM</translation>
-    </message>
-    <message>
-        <source>no NVIDIA driver</source>
-        <translation>sin controlador NVIDIA</translation>
     </message>
     <message>
         <source>no Wayland compositor at {path} ({why})</source>
@@ -2241,10 +2001,6 @@
         <translation>aún no hay puerto; el servicio elige uno al arrancar</translation>
     </message>
     <message>
-        <source>no screen saver service runs</source>
-        <translation>no hay ningún servicio de salvapantallas</translation>
-    </message>
-    <message>
         <source>no sensor reports a temperature</source>
         <translation>ningún sensor indica la temperatura</translation>
     </message>
@@ -2273,10 +2029,6 @@
         <translation>anota su código de recuperación (potluck members recovery-code), nombra a un administrador o añade --yes</translation>
     </message>
     <message>
-        <source>nothing is lost: try again</source>
-        <translation>no se ha perdido nada: inténtalo de nuevo</translation>
-    </message>
-    <message>
         <source>nothing is reported about {name}</source>
         <translation>no hay ningún aviso sobre {name}</translation>
     </message>
@@ -2297,10 +2049,6 @@
         <translation>muchas capas comparten los mismos pesos</translation>
     </message>
     <message>
-        <source>one of the folders is inside the other</source>
-        <translation>una de las carpetas está dentro de la otra</translation>
-    </message>
-    <message>
         <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
         <translation>solo IPv6 es pública; los miembros sin IPv6 no llegan a este ordenador</translation>
     </message>
@@ -2311,10 +2059,6 @@
     <message>
         <source>only plain LoRA of linear parts of layers can be served</source>
         <translation>solo se puede servir LoRA simple de partes lineales de las capas</translation>
-    </message>
-    <message>
-        <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
-        <translation>solo root puede leer el medidor de potencia del procesador; {what} lo permite hasta el próximo arranque</translation>
     </message>
     <message>
         <source>only the founder and admins of the swarm can do this</source>
@@ -2333,10 +2077,6 @@
         <translation>o el archivo está dañado</translation>
     </message>
     <message>
-        <source>packages</source>
-        <translation>paquetes</translation>
-    </message>
-    <message>
         <source>packages cannot be installed: {why}</source>
         <translation>no se pueden instalar los paquetes: {why}</translation>
     </message>
@@ -2347,10 +2087,6 @@
     <message>
         <source>pause first: potluck pause</source>
         <translation>pausa primero: potluck pause</translation>
-    </message>
-    <message>
-        <source>port</source>
-        <translation>puerto</translation>
     </message>
     <message>
         <source>put the right file back</source>
@@ -2457,10 +2193,6 @@
         <translation>define updates.url y updates.key, tal como se publicaron</translation>
     </message>
     <message>
-        <source>settings</source>
-        <translation>ajustes</translation>
-    </message>
-    <message>
         <source>start again</source>
         <translation>inicia de nuevo</translation>
     </message>
@@ -2481,28 +2213,12 @@
         <translation>vuelve a iniciar este programa</translation>
     </message>
     <message>
-        <source>starting the new version</source>
-        <translation>iniciando la versión nueva</translation>
-    </message>
-    <message>
-        <source>stopped before everything was moved</source>
-        <translation>se detuvo antes de moverlo todo</translation>
-    </message>
-    <message>
-        <source>swarm</source>
-        <translation>enjambre</translation>
-    </message>
-    <message>
         <source>switching to the earlier environment</source>
         <translation>se cambia al entorno anterior</translation>
     </message>
     <message>
         <source>switching to the new environment</source>
         <translation>se cambia al entorno nuevo</translation>
-    </message>
-    <message>
-        <source>system</source>
-        <translation>sistema</translation>
     </message>
     <message>
         <source>tell the publisher</source>
@@ -2521,20 +2237,12 @@
         <translation>se prueba el entorno nuevo</translation>
     </message>
     <message>
-        <source>the C library {version} is too old for torch</source>
-        <translation>la biblioteca de C {version} es demasiado antigua para PyTorch</translation>
-    </message>
-    <message>
         <source>the GPU</source>
         <translation>la GPU</translation>
     </message>
     <message>
         <source>the NVIDIA driver does not answer</source>
         <translation>el controlador NVIDIA no responde</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver does not start ({why})</source>
-        <translation>el controlador NVIDIA no arranca ({why})</translation>
     </message>
     <message>
         <source>the NVIDIA driver says: {why}</source>
@@ -2629,24 +2337,12 @@
         <translation>el ordenador</translation>
     </message>
     <message>
-        <source>the connection ended early</source>
-        <translation>la conexión terminó antes de tiempo</translation>
-    </message>
-    <message>
         <source>the daemon could not handle its message: {why}</source>
         <translation>el servicio no pudo tratar su mensaje: {why}</translation>
     </message>
     <message>
-        <source>the daemon does not answer</source>
-        <translation>el servicio no responde</translation>
-    </message>
-    <message>
         <source>the daemon does not answer: {why}</source>
         <translation>el servicio no responde: {why}</translation>
-    </message>
-    <message>
-        <source>the daemon does not end: {why}</source>
-        <translation>el servicio no termina: {why}</translation>
     </message>
     <message>
         <source>the daemon does not know this yet ({what})</source>
@@ -2681,10 +2377,6 @@
         <translation>el escritorio no crea grupos de control para las aplicaciones</translation>
     </message>
     <message>
-        <source>the engine does not answer</source>
-        <translation>el motor no responde</translation>
-    </message>
-    <message>
         <source>the engine does not work here: {why}</source>
         <translation>el motor no funciona aquí: {why}</translation>
     </message>
@@ -2695,14 +2387,6 @@
     <message>
         <source>the engine is being set up already</source>
         <translation>el motor ya se está instalando</translation>
-    </message>
-    <message>
-        <source>the engine is being set up already, by {who}</source>
-        <translation>{who} ya está instalando el motor</translation>
-    </message>
-    <message>
-        <source>the engine is starting and most likely uses TCP port {port}</source>
-        <translation>el motor está arrancando y seguramente usa el puerto TCP {port}</translation>
     </message>
     <message>
         <source>the engine listens at TCP port {port}</source>
@@ -2717,24 +2401,8 @@
         <translation>el motor necesita {names}, que no está instalado</translation>
     </message>
     <message>
-        <source>the engine runs on: {what}</source>
-        <translation>el motor calcula con: {what}</translation>
-    </message>
-    <message>
-        <source>the engine runs without fast kernels: {why}</source>
-        <translation>el motor calcula sin núcleos rápidos: {why}</translation>
-    </message>
-    <message>
         <source>the engine serves {name}</source>
         <translation>el motor sirve {name}</translation>
-    </message>
-    <message>
-        <source>the engine serves, but nobody listens at TCP port {port}</source>
-        <translation>el motor sirve, pero nadie escucha en el puerto TCP {port}</translation>
-    </message>
-    <message>
-        <source>the engine uses no GPU that reports its power</source>
-        <translation>el motor no usa ninguna GPU que informe de su potencia</translation>
     </message>
     <message>
         <source>the engine&apos;s Python cannot be run: {why}</source>
@@ -2743,10 +2411,6 @@
     <message>
         <source>the engine&apos;s TCP port</source>
         <translation>el puerto TCP del motor</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
-        <translation>el Python del motor en {path} no se puede ejecutar ({why})</translation>
     </message>
     <message>
         <source>the engine&apos;s packages are installed</source>
@@ -2763,10 +2427,6 @@
     <message>
         <source>the family {family} needs code from the checkpoint, which is never run</source>
         <translation>la familia {family} necesita código del modelo, que nunca se ejecuta</translation>
-    </message>
-    <message>
-        <source>the file does not hold version {version}</source>
-        <translation>el archivo no contiene la versión {version}</translation>
     </message>
     <message>
         <source>the file: {why}</source>
@@ -2817,6 +2477,10 @@
         <translation>la petición no llegó a tiempo</translation>
     </message>
     <message>
+        <source>the settings file has no mistakes</source>
+        <translation>el archivo de ajustes no tiene errores</translation>
+    </message>
+    <message>
         <source>this daemon belongs to another user</source>
         <translation>este servicio es de otro usuario</translation>
     </message>
@@ -2831,6 +2495,10 @@
     <message>
         <source>too many subscribers</source>
         <translation>demasiados suscriptores</translation>
+    </message>
+    <message>
+        <source>version {offered} failed; {number} is in use again</source>
+        <translation>la versión {offered} falló; se vuelve a usar la {number}</translation>
     </message>
     <message>
         <source>when you join with a new invite</source>
@@ -2869,10 +2537,6 @@
         <translation>{what} de {who} devolvió resultados incorrectos: lo detectó {name}</translation>
     </message>
     <message>
-        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
-        <translation>{what} de {who} devolvió resultados incorrectos: lo detectaron {number} personas</translation>
-    </message>
-    <message>
         <source>{why}: start it in another way, or let the tray app do so</source>
         <translation>{why}: inícialo de otro modo o deja que lo haga la aplicación de la bandeja</translation>
     </message>
@@ -2885,8 +2549,56 @@
         <translation>la invitación está agotada</translation>
     </message>
     <message>
+        <source>Are the settings right?</source>
+        <translation>¿Son correctos los ajustes?</translation>
+    </message>
+    <message>
         <source>As Ollama&apos;s address, in programs that speak only its API:</source>
         <translation>Como dirección de Ollama, en los programas que solo hablan su API:</translation>
+    </message>
+    <message>
+        <source>Can a GPU be used?</source>
+        <translation>¿Se puede usar una GPU?</translation>
+    </message>
+    <message>
+        <source>Can games be seen?</source>
+        <translation>¿Se pueden detectar los juegos?</translation>
+    </message>
+    <message>
+        <source>Can others reach this computer?</source>
+        <translation>¿Pueden otros llegar a este ordenador?</translation>
+    </message>
+    <message>
+        <source>Can the engine use its port?</source>
+        <translation>¿Puede el motor usar su puerto?</translation>
+    </message>
+    <message>
+        <source>Can the folder be used?</source>
+        <translation>¿Se puede usar la carpeta?</translation>
+    </message>
+    <message>
+        <source>Can this system run PyTorch?</source>
+        <translation>¿Puede funcionar PyTorch en este sistema?</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join {name}: {why}</source>
+        <translation>No se puede entrar en {name}: {why}</translation>
+    </message>
+    <message>
+        <source>Does the daemon run?</source>
+        <translation>¿Funciona el servicio?</translation>
+    </message>
+    <message>
+        <source>Does the swarm answer?</source>
+        <translation>¿Responde el enjambre?</translation>
+    </message>
+    <message>
+        <source>Does this Python fit?</source>
+        <translation>¿Sirve este Python?</translation>
+    </message>
+    <message>
+        <source>GPU use</source>
+        <translation>Uso de la GPU</translation>
     </message>
     <message>
         <source>In Cline&apos;s settings:</source>
@@ -2897,6 +2609,22 @@
         <translation>En {file}:</translation>
     </message>
     <message>
+        <source>Is the clock right?</source>
+        <translation>¿Está bien el reloj?</translation>
+    </message>
+    <message>
+        <source>Is the engine installed?</source>
+        <translation>¿Está instalado el motor?</translation>
+    </message>
+    <message>
+        <source>Is there enough memory?</source>
+        <translation>¿Hay suficiente memoria?</translation>
+    </message>
+    <message>
+        <source>Is there room on the disk?</source>
+        <translation>¿Hay sitio en el disco?</translation>
+    </message>
+    <message>
         <source>Loading programs</source>
         <translation>Cargando programas</translation>
     </message>
@@ -2905,24 +2633,28 @@
         <translation>Cargando la primera y la última parte del modelo</translation>
     </message>
     <message>
+        <source>Logins and screen lock</source>
+        <translation>Sesiones y bloqueo de pantalla</translation>
+    </message>
+    <message>
+        <source>Nothing is in the way any more; waiting a moment</source>
+        <translation>Ya nada lo impide; esperando un momento</translation>
+    </message>
+    <message>
         <source>Paused by you until you resume</source>
         <translation>En pausa hasta que reanudes</translation>
     </message>
     <message>
+        <source>Potluck has no system service on a Mac</source>
+        <translation>En un Mac, Potluck no tiene servicio del sistema</translation>
+    </message>
+    <message>
+        <source>Running programs</source>
+        <translation>Programas en ejecución</translation>
+    </message>
+    <message>
         <source>Waiting for a member of {name} to let you in</source>
         <translation>Esperando a que un miembro de {name} te deje entrar</translation>
-    </message>
-    <message>
-        <source>Your invite to {name} has expired</source>
-        <translation>Tu invitación a {name} ha caducado</translation>
-    </message>
-    <message>
-        <source>Your invite to {name} is used up</source>
-        <translation>Tu invitación a {name} está agotada</translation>
-    </message>
-    <message>
-        <source>Your invite to {name} was ended</source>
-        <translation>Tu invitación a {name} fue anulada</translation>
     </message>
     <message>
         <source>another program uses port {port}</source>
@@ -2957,10 +2689,6 @@
         <translation>bórralo y se descargará de nuevo: potluck models delete {draft}</translation>
     </message>
     <message>
-        <source>gateway</source>
-        <translation>pasarela</translation>
-    </message>
-    <message>
         <source>gateway.address {address} cannot be listened on: {why}</source>
         <translation>no se puede escuchar en gateway.address {address}: {why}</translation>
     </message>
@@ -2971,6 +2699,10 @@
     <message>
         <source>layers {blocks} were served by nobody</source>
         <translation>nadie servía las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>make room, or use another disk: potluck config set serve.models_folder DIR</source>
+        <translation>haz sitio o usa otro disco: potluck config set serve.models_folder DIR</translation>
     </message>
     <message>
         <source>members get a drafting model from the hub, not from a folder</source>
@@ -2985,16 +2717,16 @@
         <translation>indica un modelo pequeño de la misma familia, o none</translation>
     </message>
     <message>
+        <source>no GPU reports its use by program</source>
+        <translation>ninguna GPU dice qué programa la usa</translation>
+    </message>
+    <message>
         <source>no span of this model can start at layer {number}, which uses the tokens that the layer before it chose</source>
         <translation>ningún tramo de este modelo puede empezar en el bloque {number}, que usa los tokens que eligió el bloque anterior</translation>
     </message>
     <message>
         <source>nobody can remove the founder</source>
         <translation>nadie puede quitar a quien fundó el enjambre</translation>
-    </message>
-    <message>
-        <source>nobody serves {number} layers of {name}</source>
-        <translation>nadie sirve {number} capas de {name}</translation>
     </message>
     <message>
         <source>only programs of this machine reach the gateway, with a key</source>
@@ -3045,10 +2777,6 @@
         <translation>al punto de control le faltan tensores de las capas {blocks}</translation>
     </message>
     <message>
-        <source>the daemon does not start: {why}</source>
-        <translation>el servicio no arranca: {why}</translation>
-    </message>
-    <message>
         <source>the files of layer {number} have changed since they were served</source>
         <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
     </message>
@@ -3081,18 +2809,6 @@
         <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
     </message>
     <message>
-        <source>the kernel knows no power meter of this processor</source>
-        <translation>el núcleo no conoce ningún medidor de potencia de este procesador</translation>
-    </message>
-    <message>
-        <source>the last try was interrupted</source>
-        <translation>el último intento se interrumpió</translation>
-    </message>
-    <message>
-        <source>the ledger cannot be read: {why}</source>
-        <translation>no se puede leer el libro de cuentas: {why}</translation>
-    </message>
-    <message>
         <source>the ledger is not open yet</source>
         <translation>el libro de cuentas aún no está abierto</translation>
     </message>
@@ -3117,10 +2833,6 @@
         <translation>la capa de salida del modelo no es una matriz simple</translation>
     </message>
     <message>
-        <source>the models are already there</source>
-        <translation>los modelos ya están allí</translation>
-    </message>
-    <message>
         <source>the node is closed</source>
         <translation>el nodo está cerrado</translation>
     </message>
@@ -3131,10 +2843,6 @@
     <message>
         <source>the password needs at least {number} letters</source>
         <translation>la contraseña necesita al menos {number} caracteres</translation>
-    </message>
-    <message>
-        <source>the path {path} is too long or contains line breaks</source>
-        <translation>la ruta {path} es demasiado larga o contiene saltos de línea</translation>
     </message>
     <message>
         <source>the peer does not show that it belongs to the swarm</source>
@@ -3171,10 +2879,6 @@
     <message>
         <source>the processor</source>
         <translation>el procesador</translation>
-    </message>
-    <message>
-        <source>the processor&apos;s power meter does not answer</source>
-        <translation>el medidor de potencia del procesador no responde</translation>
     </message>
     <message>
         <source>the programs that run cannot be listed here</source>
@@ -3245,20 +2949,12 @@
         <translation>la aplicación no está instalada junto a este programa</translation>
     </message>
     <message>
-        <source>the update cannot be started from here</source>
-        <translation>la actualización no se puede iniciar desde aquí</translation>
-    </message>
-    <message>
         <source>the update cannot be stored: {why}</source>
         <translation>no se puede guardar la actualización: {why}</translation>
     </message>
     <message>
         <source>the update cannot be unpacked: {why}</source>
         <translation>no se puede desempaquetar la actualización: {why}</translation>
-    </message>
-    <message>
-        <source>the update does not begin</source>
-        <translation>la actualización no empieza</translation>
     </message>
     <message>
         <source>the update does not run here</source>
@@ -3269,20 +2965,8 @@
         <translation>la actualización no está firmada por el editor en el que confías; no se ha cambiado nada</translation>
     </message>
     <message>
-        <source>the update is not the file that was signed; nothing was changed</source>
-        <translation>la actualización no es el archivo firmado; no se ha cambiado nada</translation>
-    </message>
-    <message>
         <source>the update says it is {version}, not {other}</source>
         <translation>la actualización dice ser {version}, no {other}</translation>
-    </message>
-    <message>
-        <source>the update server is too slow</source>
-        <translation>el servidor de actualizaciones es demasiado lento</translation>
-    </message>
-    <message>
-        <source>the update server redirects to this machine itself</source>
-        <translation>el servidor de actualizaciones redirige a este mismo ordenador</translation>
     </message>
     <message>
         <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
@@ -3319,10 +3003,6 @@
     <message>
         <source>there are: {what}</source>
         <translation>hay: {what}</translation>
-    </message>
-    <message>
-        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
-        <translation>hay una tarjeta gráfica sin controlador NVIDIA; se usa si PyTorch tiene una variante para ella</translation>
     </message>
     <message>
         <source>there is a GPU, but its driver does not answer: {why}</source>
@@ -3377,10 +3057,6 @@
         <translation>no existe la variante {what}</translation>
     </message>
     <message>
-        <source>there is no {path}</source>
-        <translation>no existe {path}</translation>
-    </message>
-    <message>
         <source>this backup was made by a newer version</source>
         <translation>esta copia es de una versión más nueva</translation>
     </message>
@@ -3411,10 +3087,6 @@
     <message>
         <source>this computer was removed from {name}, but holds your key there</source>
         <translation>este ordenador fue eliminado de {name}, pero guarda tu clave allí</translation>
-    </message>
-    <message>
-        <source>this daemon is the machine&apos;s own service</source>
-        <translation>este servicio es del propio ordenador</translation>
     </message>
     <message>
         <source>this daemon is the machine&apos;s own service, which only root can change</source>
@@ -3549,30 +3221,6 @@
         <translation>ya no hay PyTorch para Macs con procesador Intel</translation>
     </message>
     <message>
-        <source>torch is not built for {architecture} processors</source>
-        <translation>no hay PyTorch para procesadores {architecture}</translation>
-    </message>
-    <message>
-        <source>torch {version} has no build for this kind of Mac</source>
-        <translation>torch {version} no tiene compilación para este tipo de Mac</translation>
-    </message>
-    <message>
-        <source>torch {version} supports the CPU only, so the GPU is not used</source>
-        <translation>PyTorch {version} solo admite el procesador, así que la tarjeta gráfica no se usa</translation>
-    </message>
-    <message>
-        <source>torch {version}, variant {what}, for Python {python}</source>
-        <translation>torch {version}, variante {what}, para Python {python}</translation>
-    </message>
-    <message>
-        <source>torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes</source>
-        <translation>torch {version}, variante {what}, para Python {python}: se busca al instalar y se guarda con sus hashes</translation>
-    </message>
-    <message>
-        <source>torch&apos;s build for AMD has no kernels for {who}</source>
-        <translation>la compilación de PyTorch para AMD no tiene núcleos para {who}</translation>
-    </message>
-    <message>
         <source>try a newer transformers</source>
         <translation>prueba con un transformers más nuevo</translation>
     </message>
@@ -3593,10 +3241,6 @@
         <translation>vuelve a intentarlo más tarde; comprueba la red y el ajuste updates.url</translation>
     </message>
     <message>
-        <source>try again later; it continues where it stopped</source>
-        <translation>vuelve a intentarlo más tarde; continúa donde se quedó</translation>
-    </message>
-    <message>
         <source>try again once this machine serves</source>
         <translation>inténtalo cuando este ordenador esté sirviendo</translation>
     </message>
@@ -3607,10 +3251,6 @@
     <message>
         <source>try again when another member is online</source>
         <translation>inténtalo cuando otro miembro esté en línea</translation>
-    </message>
-    <message>
-        <source>try again when the computer is less busy</source>
-        <translation>vuelve a intentarlo cuando el ordenador esté menos ocupado</translation>
     </message>
     <message>
         <source>try again: it continues where it stopped</source>
@@ -3681,36 +3321,16 @@
         <translation>usa hasta 40 letras, cifras, guiones y guiones bajos, por ejemplo home-llama</translation>
     </message>
     <message>
-        <source>used because the processor does not report its power</source>
-        <translation>se usa porque el procesador no informa de su potencia</translation>
-    </message>
-    <message>
         <source>uv, which fetches the engine&apos;s packages, is missing</source>
         <translation>falta uv, que descarga los paquetes del motor</translation>
-    </message>
-    <message>
-        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
-        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; en su lugar trabaja el procesador, lo que es lento pero funciona</translation>
     </message>
     <message>
         <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
         <translation>Los paquetes de la variante {what} no se pueden obtener aquí; esta también calcula en el procesador y ocupa más espacio</translation>
     </message>
     <message>
-        <source>variant {what} is not to be had here; {other} runs on {who} too</source>
-        <translation>la variante {what} no está disponible aquí; {other} también funciona con {who}</translation>
-    </message>
-    <message>
-        <source>version {offered} did not come up ({why}); {number} is in use again</source>
-        <translation>la versión {offered} no ha arrancado ({why}); vuelve a usarse la {number}</translation>
-    </message>
-    <message>
         <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
         <translation>se ofrece la versión {offered}, pero antes la {number}: alguien muestra una descripción vieja</translation>
-    </message>
-    <message>
-        <source>version {version} answers instead</source>
-        <translation>responde en su lugar la versión {version}</translation>
     </message>
     <message>
         <source>version {version} comes without a file for this installation</source>
@@ -3751,10 +3371,6 @@
     <message>
         <source>waiting for your other computer to let this one in</source>
         <translation>espera a que tu otro ordenador deje entrar a este</translation>
-    </message>
-    <message>
-        <source>watching the new version</source>
-        <translation>observando la versión nueva</translation>
     </message>
     <message>
         <source>what is booked of {name} is not what its receipt says</source>
@@ -3901,10 +3517,6 @@
         <translation>{addr} nombra un par de una forma desconocida</translation>
     </message>
     <message>
-        <source>{advice}, and check the setting updates.url</source>
-        <translation>{advice} y comprueba el ajuste updates.url</translation>
-    </message>
-    <message>
         <source>{advice}, or choose a model on this computer</source>
         <translation>{advice} o elige un modelo de este ordenador</translation>
     </message>
@@ -3969,28 +3581,12 @@
         <translation>{file} contiene {what}, que falta en su configuración o en el modelo</translation>
     </message>
     <message>
-        <source>{file} could not be copied: {why}</source>
-        <translation>no se pudo copiar {file}: {why}</translation>
-    </message>
-    <message>
-        <source>{file} could not be moved: {why}</source>
-        <translation>no se pudo mover {file}: {why}</translation>
-    </message>
-    <message>
         <source>{file} does not contain two matrices of rank {number} for {what}</source>
         <translation>{file} no contiene dos matrices de rango {number} para {what}</translation>
     </message>
     <message>
-        <source>{file} has a requirement without a hash</source>
-        <translation>en {file} hay un paquete sin suma de control</translation>
-    </message>
-    <message>
         <source>{file} has lost its last lines; back to the default: {keys}</source>
         <translation>{file} ha perdido sus últimas líneas; vuelve al valor predeterminado: {keys}</translation>
-    </message>
-    <message>
-        <source>{file} has no hashes</source>
-        <translation>en {file} faltan las sumas de control</translation>
     </message>
     <message>
         <source>{file} has no model_type</source>
@@ -4081,10 +3677,6 @@
         <translation>el certificado de {host} no es de confianza</translation>
     </message>
     <message>
-        <source>{host} refuses to send packages: {why}</source>
-        <translation>{host} se niega a enviar paquetes: {why}</translation>
-    </message>
-    <message>
         <source>{model} has no usable {file}</source>
         <translation>{model} no tiene un {file} utilizable</translation>
     </message>
@@ -4161,10 +3753,6 @@
         <translation>{name} está abierto a todos y no tiene miembros</translation>
     </message>
     <message>
-        <source>{name} is too old for torch</source>
-        <translation>{name} es demasiado antigua para PyTorch</translation>
-    </message>
-    <message>
         <source>{name} names certificates that are not there</source>
         <translation>{name} indica certificados que no existen</translation>
     </message>
@@ -4183,10 +3771,6 @@
     <message>
         <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
         <translation>{name} estaba dañado y se ha reparado; el archivo dañado es {path}</translation>
-    </message>
-    <message>
-        <source>{name} with {size}</source>
-        <translation>{name} con {size}</translation>
     </message>
     <message>
         <source>{number} W a busy core</source>
@@ -4223,10 +3807,6 @@
     <message>
         <source>{path} has no model</source>
         <translation>en {path} no hay ningún modelo</translation>
-    </message>
-    <message>
-        <source>{path} has {free} free, the models take {used}</source>
-        <translation>en {path} hay {free} libres; los modelos ocupan {used}</translation>
     </message>
     <message>
         <source>{path} is on a file system that does not run programs</source>
@@ -4291,10 +3871,6 @@
     <message>
         <source>{time} s after you are back at the computer</source>
         <translation>{time} s después de que vuelvas al ordenador</translation>
-    </message>
-    <message>
-        <source>{time} s after {who} has ended</source>
-        <translation>{time} s después de que acabe {who}</translation>
     </message>
     <message>
         <source>{time} s after {who} is done</source>
@@ -4365,20 +3941,8 @@
         <translation>torch {version} no puede usar {who}</translation>
     </message>
     <message>
-        <source>{who} does not report its compute capability</source>
-        <translation>{who} no informa de su capacidad de cómputo</translation>
-    </message>
-    <message>
         <source>{who} has ended; waiting a moment</source>
         <translation>{who} ha terminado; espera un momento</translation>
-    </message>
-    <message>
-        <source>{who} is older than what torch {version} has kernels for</source>
-        <translation>{who} es demasiado antigua para torch {version}</translation>
-    </message>
-    <message>
-        <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
-        <translation>{who} necesita otra compilación de PyTorch que las demás GPU del ordenador</translation>
     </message>
     <message>
         <source>Games started by Steam</source>
@@ -4411,10 +3975,6 @@
     <message>
         <source>Programs that need the memory</source>
         <translation>Programas que necesitan la memoria</translation>
-    </message>
-    <message>
-        <source>Last hour: {mean} on average, {most} at most</source>
-        <translation>Última hora: {mean} de media, {most} como máximo</translation>
     </message>
     <message>
         <source>Starting the swarm…</source>
@@ -4471,10 +4031,6 @@
     <message>
         <source>Looking for a newer version…</source>
         <translation>Buscando una versión nueva…</translation>
-    </message>
-    <message>
-        <source>Reading the receipts…</source>
-        <translation>Leyendo los recibos…</translation>
     </message>
     <message>
         <source>Starting the address for other programs…</source>
@@ -5172,13 +4728,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
         <source>time served</source>
         <translation>tiempo sirviendo</translation>
     </message>
-    <message numerus="yes">
-        <source>day(s) in a row</source>
-        <translation>
-            <numerusform>día seguido</numerusform>
-            <numerusform>días seguidos</numerusform>
-        </translation>
-    </message>
     <message>
         <source>Energy and time</source>
         <translation>Energía y tiempo</translation>
@@ -5463,8 +5012,8 @@ Las conversaciones se guardan solo en este ordenador.</translation>
         <translation>Este ordenador</translation>
     </message>
     <message>
-        <source>Its load in the last hour</source>
-        <translation>Su carga en la última hora</translation>
+        <source>Its load now</source>
+        <translation>Su carga ahora</translation>
     </message>
 </context>
 <context>
@@ -5678,10 +5227,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
         </translation>
     </message>
     <message>
-        <source>Tokens a second in the last hour</source>
-        <translation>Tokens por segundo en la última hora</translation>
-    </message>
-    <message>
         <source>Processor</source>
         <translation>Procesador</translation>
     </message>
@@ -5718,10 +5263,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>When you log in</source>
         <translation>Cuando inicies sesión</translation>
-    </message>
-    <message>
-        <source>Set in {file}</source>
-        <translation>Definido en {file}</translation>
     </message>
     <message>
         <source>Set up for all users of this computer.</source>
@@ -5915,10 +5456,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
         <translation>Ahora no se sirve nada.</translation>
     </message>
     <message>
-        <source>Moving to {folder}: {progress}</source>
-        <translation>Moviendo a {folder}: {progress}</translation>
-    </message>
-    <message>
         <source>Delete prepared layers</source>
         <translation>Borrar las capas preparadas</translation>
     </message>
@@ -5939,12 +5476,8 @@ Las conversaciones se guardan solo en este ordenador.</translation>
         <translation>{used} en uso, {free} libres</translation>
     </message>
     <message>
-        <source>Move the models to another folder</source>
-        <translation>Mover los modelos a otra carpeta</translation>
-    </message>
-    <message>
-        <source>Move…</source>
-        <translation>Mover…</translation>
+        <source>Choose…</source>
+        <translation>Elegir…</translation>
     </message>
     <message>
         <source>serving now</source>
@@ -5973,6 +5506,10 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>Freed {size}.</source>
         <translation>{size} liberados.</translation>
+    </message>
+    <message>
+        <source>Models go to {folder} from now on. Move those you have there yourself.</source>
+        <translation>A partir de ahora, los modelos van a {folder}. Mueve tú los que ya tienes.</translation>
     </message>
     <message>
         <source>Choose a folder for models</source>
@@ -6982,13 +6519,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>In use</source>
         <translation>En uso</translation>
-    </message>
-</context>
-<context>
-    <name>_Load</name>
-    <message>
-        <source>{name} in the last hour</source>
-        <translation>{name} en la última hora</translation>
     </message>
 </context>
 </TS>

@@ -161,7 +161,7 @@ async def test_a_game_can_be_ignored_from_the_menu(tray: TrayItem, daemon: Daemo
     await tray.wait_tooltip("serving")
     game = PresenceParams("test", Reason.GAME, "SuperTuxKart", app="steam:4711", lifetime_s=600)
     daemon.client.call(schema.PRESENCE, game)
-    await tray.wait_tooltip("Giving way to SuperTuxKart\nServes again 0.5 s after SuperTuxKart has ended.")
+    await tray.wait_tooltip("Giving way to SuperTuxKart\nServes again 0.5 s after SuperTuxKart is done.")
     await wait_menu(tray, {"Pause until the game ends": True})
     await tray.click("Never step aside for SuperTuxKart")
     await tray.wait_tooltip("serving")

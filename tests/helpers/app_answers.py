@@ -3,9 +3,7 @@
 import time
 from pathlib import Path
 
-from potluck_control.methods.activity import LastHour, Minute
-from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
-from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, Group
+from potluck_control.methods.earnings import Earnings, EarningsGroups, EarningsSeries, EnergySource, Group, Sums
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList
 from potluck_control.methods.health import Examination
 from potluck_control.methods.machine import Device, DeviceList, LoginStart
@@ -37,23 +35,21 @@ SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
 SERVING = Status(
     State.SERVING, Reason.NONE, sentence("Serving"), since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM
 )
-WEEK = Earned(0.0, 0.0, earned=2_500_000, received=500_000, tokens=1234, people=3)
-EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK)
-DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(7)))
-GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
-METERS = (
-    EnergySource("nvml", sentence("RTX 3090"), True, 140.0),
-    EnergySource("rapl", sentence("processor"), False, 0.0, sentence("root only")),
+WEEK = Sums(0.0, 0.0, earned=2_500_000, received=500_000, tokens=1234, people=3)
+DAYS = EarningsSeries(
+    Period.DAY,
+    (
+        *(Sums(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(6)),
+        Sums(86400.0 * 6, 86400.0 * 7, earned=6, served_s=3600.0, energy_wh=1500.0, cost=0.3),
+    ),
 )
-NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
+METERS = (EnergySource("nvml", sentence("RTX 3090"), 140.0),)
+EARNINGS = Earnings(Sums(0, 0), WEEK, WEEK, WEEK, METERS)
 ANSWERS: dict[str, object] = {
-    "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
     "earnings.summary": EARNINGS,
     "earnings.series": DAYS,
     "earnings.by_person": EarningsGroups((Group("bb22bb22" * 8, WEEK),)),
     "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
-    "contribution.series": GAVE,
-    "contribution.now": NOW,
     "history": HistoryPage(
         (
             Transition(
@@ -83,7 +79,7 @@ ANSWERS: dict[str, object] = {
         ),
         "cuda:0",
     ),
-    "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
+    "models.list": Models(None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), ()),
     "models.on_disk": Choices(
         (
             ModelChoice("a/llama", "a/llama", 140 << 30, "llama3", 12, is_here=False, is_gated=True),
@@ -125,6 +121,6 @@ PROBES = (
     ProbeStatus(sentence("GameMode"), ProbeState.WATCHING),
     ProbeStatus(sentence("GPU memory"), ProbeState.FAILED, sentence("the NVIDIA driver does not answer")),
     ProbeStatus(sentence("Battery"), ProbeState.UNAVAILABLE, sentence("no battery")),
-    ProbeStatus(sentence("Listed programs"), ProbeState.SEEN, sentence("blender")),
+    ProbeStatus(sentence("Running programs"), ProbeState.SEEN, sentence("blender")),
     ProbeStatus(sentence("Power"), ProbeState.OFF),
 )

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,11 +36,14 @@ def ask_gamemode(screen: Desktop, method: str, pid: int) -> object:
 
 
 def window(
-    screen: Desktop, *options: str, name: str = "MyGame", wrapper: Sequence[str] = ()
+    screen: Desktop, *options: str, name: str = "MyGame", wrapper: Sequence[str] = (), path: str = ""
 ) -> subprocess.Popen[bytes]:
-    """A window of its own program, below `wrapper` if there is one; returns when it is mapped."""
-    command = [*wrapper, sys.executable, WINDOW, name, *options]
-    process = subprocess.Popen(command, env=screen.environment, stdout=subprocess.PIPE)
+    """A window of its own program, below `wrapper` or going by `path` if there is one; returns when it is mapped."""
+    command = [*wrapper, path or sys.executable, str(WINDOW), name, *options]
+    executable = sys.executable if path else None
+    found_by_path = {"PYTHONHOME": sys.base_prefix, "PYTHONPATH": sysconfig.get_path("purelib")} if path else {}
+    environment = screen.environment | found_by_path
+    process = subprocess.Popen(command, executable=executable, env=environment, stdout=subprocess.PIPE)
     assert process.stdout is not None
     line = process.stdout.readline()
     if line != b"mapped\n":

@@ -53,6 +53,14 @@ class MadeProcesses:
         (folder / "stat").write_text(f"{pid} ({comm}) {' '.join(fields)}\n")
         (self.proc / "loadavg").write_text(f"0.00 0.00 0.00 1/100 {pid}\n")
 
+    def use(self, pid: int, ticks: int) -> None:
+        """The process has used so much of a core since its start, in the kernel's ticks."""
+        stat = self.proc / str(pid) / "stat"
+        head, _, rest = stat.read_text().rpartition(") ")
+        fields = rest.split()
+        fields[11] = str(ticks)
+        stat.write_text(f"{head}) {' '.join(fields)}\n")
+
     def set_environment(self, pid: int, **variables: str) -> None:
         text = "".join(f"{name}={value}\0" for name, value in variables.items())
         (self.proc / str(pid) / "environ").write_bytes(text.encode())

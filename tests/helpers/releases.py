@@ -7,7 +7,6 @@ this environment. It may have a fault built in.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -29,7 +28,7 @@ from potluck_control import schema
 from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.places import Places
 from potluck_control.schema import Status
-from potluck_daemon.updates.notes import Notes, NotesFile
+from potluck_daemon.updates.versions import Versions
 
 from installer.linux.run import pack_run
 from installer.tree import SOURCE
@@ -42,15 +41,22 @@ VERSION_BEFORE = "1770a61ece78ed9367030bfb3279c81b678840ec"  # updates itself to
 VERSION_BESIDE = "f042dda33895ed7133266332afe8d22dbda61b72"  # serves swarms together with this version
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
 _DAEMON = "potluck_cli/daemon.py"
-_MAIN = "    args = parser().parse_args(argv)\n"
+_PARSED = "    args = parser().parse_args(arguments)\n"
+_MAIN = "    confine()\n"
 _STARTED = "    loop = asyncio.get_running_loop()\n"
-_PROVED = ("potluck_daemon/updates/versions.py", "PROVED_S = 30.0", "PROVED_S = {proved_s}")
-_START_TIMEOUT = ("potluck_daemon/updates/succession.py", "START_TIMEOUT_S = 60.0", "START_TIMEOUT_S = {start_s}")
+_VERSIONS = "potluck_daemon/updates/versions.py"
 Change = tuple[str, str, str]
 """File, text in it, what stands there instead."""
 
+_SHORT: tuple[Change, ...] = (
+    (_VERSIONS, "PROVED_S = 30.0", "PROVED_S = 3.0"),  # longer than a version lives that crashes soon
+    (_VERSIONS, "TRIAL_S = 120", "TRIAL_S = 45"),  # a busy machine takes half of it to start a daemon
+)
+
+CRASHES_UNCOUNTED: Change = (_DAEMON, _PARSED, f"{_PARSED}    raise SystemExit('a fault of this version')\n")
 CRASHES: Change = (_DAEMON, _MAIN, f"{_MAIN}    raise SystemExit('a fault of this version')\n")
 HANGS: Change = (_DAEMON, _MAIN, f"{_MAIN}    signal.pause()\n")
+NEVER_PROVED: Change = (_VERSIONS, "PROVED_S = 3.0", "PROVED_S = 300.0")
 CRASHES_SOON: Change = (_DAEMON, _STARTED, f"{_STARTED}    loop.call_later(1.0, os._exit, 7)\n")
 
 
@@ -58,25 +64,18 @@ def make_release(
     out: Path,
     version: str,
     *faults: Change,
-    proved_s: float = 2.0,
-    start_s: float = 60.0,
     named: str = "",
     says: str = "",
     source: Path = SOURCE,
 ) -> Path:
     """Make `potluck-VERSION.run` in `out` from the checkout `source`.
 
-    Its daemon has proved itself after `proved_s`, and waits `start_s` for its successor. `named`, `says`: another
-    version that its installer, or its programs, take it for.
+    Its trials are short. `named`, `says`: another version that its installer, or its programs, take it for.
     """
     tree = out / f"tree-{version}"
     packages = tree / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     _copy_sources(source, packages)
-    proved, start = (
-        (path, before, after.format(proved_s=proved_s, start_s=start_s))
-        for path, before, after in (_PROVED, _START_TIMEOUT)
-    )
-    for change in (proved, start, *faults):
+    for change in (*(_SHORT if source == SOURCE else _SHORT[:1]), *faults):
         _change(packages, change)
     info = packages / f"potluck-{version}.dist-info"
     info.mkdir()
@@ -187,20 +186,21 @@ class Installation:
         """Write the settings; a daemon that runs finds them by itself."""
         write_atomically(self.places.settings_file, settings.encode())
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, program: str = "potluck") -> subprocess.CompletedProcess[str]:
         """`potluck ARGUMENTS` of the version in use."""
-        return self._run(str(self.root / "current" / "bin" / "potluck"), *arguments)
+        return self._run(str(self.root / "current" / "bin" / program), *arguments)
 
-    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """The same, without waiting for its end."""
-        return subprocess.Popen(
-            [self.root / "current" / "bin" / "potluck", *arguments],
-            cwd=self.root.parent,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def begin_update(self, out: Path) -> subprocess.Popen[bytes]:
+        """`potluck update`, without waiting for its end; what it says goes to `out`."""
+        with out.open("wb") as file:
+            return subprocess.Popen(
+                [self.root / "current" / "bin" / "potluck", "update"],
+                cwd=self.root.parent,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.DEVNULL,
+            )
 
     @property
     def client(self) -> ControlClient:
@@ -216,27 +216,19 @@ class Installation:
     def in_use(self) -> str:
         return Path(os.readlink(self.root / "current")).name
 
-    def notes(self) -> Notes:
-        return NotesFile(self.places).read()
-
     def state(self) -> dict[str, Any]:
         """What the daemon remembers."""
         found: dict[str, Any] = json.loads(self.places.state_file.read_text())
         return found
 
-    def wait_updated(self) -> None:
-        """Return when no update runs any more."""
-        with (self.places.state / "updates.lock").open() as file, waiting():
-            fcntl.flock(file, fcntl.LOCK_SH)
-
-    def wait_noted(self, step: str, updating: subprocess.Popen[bytes]) -> None:
-        """Return when `updating` has noted that it is there, or has ended."""
+    def wait_until(self, is_there: Callable[[], object]) -> None:
         with waiting():
-            while updating.poll() is None:
-                progress = self.notes().step
-                if progress is not None and progress.text.text == step:
-                    return
+            while not is_there():
                 time.sleep(0.01)
+
+    def prove(self) -> None:
+        """Start the daemon whenever it is gone, as systemd does, until a version has proved itself."""
+        self.wait_until(lambda: not Versions(self.root).is_on_trial() or (self.running() is None and not self.start()))
 
     def wait_for(self, wanted: Callable[[Status], bool]) -> Status:
         """The first status that is as wanted."""

@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.methods import updates
+from potluck_daemon.updates.versions import Versions
+
 from installer.release import MANIFEST, new_key
 from installer.tree import SOURCE
 from tests.helpers import update_server
-from tests.helpers.releases import CRASHES, CRASHES_SOON, HANGS, Installation, make_release
+from tests.helpers.releases import CRASHES, CRASHES_SOON, CRASHES_UNCOUNTED, HANGS, Installation, make_release
 from tests.helpers.update_server import UpdateServer
 
 OLD, NEW = "0.1.0", "0.2.0"
 _BETWEEN = "0.1.5"
 _FILE = f"potluck-{NEW}.run"
-_PROVED_S = 3.0  # longer than a version lives that crashes soon
 _STORE = "potluck_daemon/settings/store.py"
 _NEWER_SETTINGS = (
     ("potluck_control/settings.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
@@ -32,7 +34,6 @@ _NEWER_SETTINGS = (
         "            self._write(document.as_string().encode())\n        return",
     ),
 )
-_START_S = 45.0  # that a new daemon is waited for: a busy machine takes half of it, and one that hangs takes all
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,14 @@ class World:
         self.server.publish(version)
 
     def good(self, version: str = NEW) -> Path:
-        return self.made(f"good-{version}", lambda out: make_release(out, version, proved_s=_PROVED_S))
+        return self.made(f"good-{version}", lambda out: make_release(out, version))
 
     def of_newer_settings(self, version: str = NEW) -> Path:
         """Good, and with another form of the settings file, which an older one does not understand."""
-        return self.made("form", lambda out: make_release(out, version, *_NEWER_SETTINGS, proved_s=_PROVED_S))
+        return self.made("form", lambda out: make_release(out, version, *_NEWER_SETTINGS))
 
     def faulty(self, fault: tuple[str, str, str], name: str) -> Path:
-        return self.made(name, lambda out: make_release(out, NEW, fault, proved_s=_PROVED_S))
+        return self.made(name, lambda out: make_release(out, NEW, fault))
 
     def made(self, name: str, make: Callable[[Path], Path]) -> Path:
         """A release by its name here, made once."""
@@ -135,6 +136,7 @@ RELEASE_FAULTS: dict[str, Callable[[World], None]] = {
     "does not unpack": _is_no_installer,
 }
 DAEMON_FAULTS: dict[str, Callable[[World], None]] = {
+    "crashes before it counts": lambda world: world.offer(world.faulty(CRASHES_UNCOUNTED, "uncounted")),
     "crashes at start": lambda world: world.offer(world.faulty(CRASHES, "crashes")),
     "hangs at start": lambda world: world.offer(world.faulty(HANGS, "hangs")),
     "crashes soon after": lambda world: world.offer(world.faulty(CRASHES_SOON, "soon")),
@@ -154,7 +156,7 @@ def installation_of_old(*, disk_mb: int = 0, source: Path = SOURCE) -> Iterator[
         if disk_mb:
             command = ["mount", "-t", "tmpfs", "-o", f"size={disk_mb}m", "tmpfs", folder / "home"]
             subprocess.run(command, check=True)
-        release = make_release(folder / "old", OLD, proved_s=_PROVED_S, start_s=_START_S, source=source)
+        release = make_release(folder / "old", OLD, source=source)
         with Installation(folder / "home", release) as installation:
             installation.start()
             yield installation, folder / "releases"
@@ -177,11 +179,13 @@ def harm(fault: Callable[[World], None], installation: Installation, releases: P
     with world_of(installation, releases) as world:
         fault(world)
         done = installation.command("update")
-    if done.returncode == 0:
-        return f"taken for a success: {done.stdout}"
+        installation.prove()
     if installation.running() != OLD:
         return f"{installation.running()} runs: {done.stderr}"
-    return damage(installation) or ("" if done.stderr.startswith("potluck: ") else f"not told: {done.stderr}")
+    is_told = done.returncode != 0 and done.stderr.startswith("potluck: ")
+    if not is_told and installation.client.call(updates.STATE).error is None:
+        return f"taken for a success: {done.stdout} {done.stderr}"
+    return damage(installation)
 
 
 def damage(installation: Installation) -> str:
@@ -190,17 +194,11 @@ def damage(installation: Installation) -> str:
     if (installation.in_use(), left) != (OLD, [OLD]):
         return f"{installation.in_use()} in use, versions {left}"
     litter = [path.name for path in installation.root.glob("downloads/*") if not path.name.endswith(".part")]
-    return f"left: {litter}" if litter or (installation.root / "trial.json").exists() else ""
+    return f"left: {litter}" if litter or Versions(installation.root).is_on_trial() else ""
 
 
-STEPS = (
-    "asking the publisher",
-    "fetching",
-    "unpacking",
-    "waiting for open sessions to end",
-    "starting the new version",
-    "watching the new version",
-)
+SAID = ("asking the publisher", "fetching", "unpacking", "waiting for open sessions to end")
+STEPS = (*SAID, "starting the new version", "proving itself")
 
 
 def harm_of_power_cut(step: str, installation: Installation, releases: Path) -> str:
@@ -210,8 +208,13 @@ def harm_of_power_cut(step: str, installation: Installation, releases: Path) -> 
         waits = {"asking the publisher": MANIFEST, "fetching": _FILE}
         if step in waits:
             world.server.answers[waits[step]] = update_server.hangs
-        updating = installation.begin("update")
-        installation.wait_noted(step, updating)
+        out = releases / "said"
+        updating = installation.begin_update(out)
+        there: Callable[[], bool] = {
+            "starting the new version": lambda: installation.in_use() == NEW,
+            "proving itself": lambda: installation.running() == NEW,
+        }.get(step, lambda: step in out.read_text())
+        installation.wait_until(lambda: there() or updating.poll() is not None)
         installation.cut_power()
         updating.wait()
         world.server.answers.clear()

@@ -66,10 +66,11 @@ class Diagnostics(Section):
         self._check.setText(self.tr("Checking…") if examination.is_running else self.tr("Run a check-up"))
         self._progress.setVisible(examination.is_running)
         self._progress.setRange(0, max(examination.num_checks, 1))
-        self._progress.setValue(examination.num_done)
+        self._progress.setValue(len(examination.findings))
         self._nothing.setVisible(not examination.at)
         if examination.is_running:
-            said = self.tr("Checked {done} of {all}…").format(done=examination.num_done, all=examination.num_checks)
+            done, every = len(examination.findings), examination.num_checks
+            said = self.tr("Checked {done} of {all}…").format(done=done, all=every)
         else:
             said = self.tr("Checked {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
         self._when.say(said)
@@ -84,12 +85,12 @@ class Diagnostics(Section):
         for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    said = sentences.capital(translated(finding.text))
+                    said = f"{translated(finding.check)} {sentences.answer(finding.text)}"
                     lines.extend((finding_line(severity, said, sentences.advice(finding.advice)), line()))
         fine = [translated(finding.check) for finding in findings if finding.severity is Severity.OK]
         if fine:
             said = self.tr("%n check(s) found nothing wrong", "", len(fine))
-            lines.append(finding_line(Severity.OK, said, ", ".join(fine)))
+            lines.append(finding_line(Severity.OK, said, " ".join(fine)))
         self._findings.show_content(holder(column(*lines)))
 
     def _show_log(self, logs: Logs) -> None:

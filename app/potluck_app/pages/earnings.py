@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar
 
-from potluck_control.methods import contribution, earnings
+from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
 from potluck_control.methods.periods import Period, SeriesParams
 from potluck_control.schema import Method
@@ -91,8 +91,6 @@ class EarningsSection(Section):
         self._ask_about(stretch, earnings.SUMMARY, None, self._show_sums)
         self._ask_about(stretch, earnings.SERIES, params, self._show_series)
         self._ask_about(stretch, earnings.BY_MODEL, GroupParams(stretch.value), self._show_models)
-        self._ask_about(stretch, contribution.SERIES, params, lambda _, series: self._energy.show_series(series))
-        self.page.ask(contribution.NOW, None, self._energy.show_now)
 
     def _ask_about(
         self, stretch: Stretch, method: Method[P, R], params: P | None, show: Callable[[Stretch, R], None]
@@ -110,6 +108,7 @@ class EarningsSection(Section):
         for frame in self._cards:
             frame.show()
         self._sums = sums
+        self._energy.show_sources(sums.sources)
         self._share.setEnabled(True)
         shown = stretch.sums(sums)
         self._earned.say(numbers.points(shown.earned))
@@ -125,8 +124,6 @@ class EarningsSection(Section):
             (numbers.number(shown.tokens), self.tr("tokens served")),
             (numbers.number(shown.people), self.tr("person(s) helped", "", shown.people)),
         ]
-        if self._energy.streak_days > 1:
-            figures.append(self._energy.streak.shown)
         titles = {
             Stretch.DAY: self.tr("My computer's day with Potluck"),
             Stretch.WEEK: self.tr("My computer's week with Potluck"),
@@ -136,6 +133,7 @@ class EarningsSection(Section):
         return titles[self._stretches.value], figures, note
 
     def _show_series(self, stretch: Stretch, series: EarningsSeries) -> None:
+        self._energy.show_series(series)
         unit = self.tr("{amount} points")
         periods = series.periods
         bars = [_bar(stretch, period.start, period.earned, unit) for period in periods]

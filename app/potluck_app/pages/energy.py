@@ -1,8 +1,10 @@
-"""The card of the energy and time that serving took, with the source of each reading."""
+"""The card of the energy and time that serving took, with the source of each number of watts."""
 
 from __future__ import annotations
 
-from potluck_control.methods.contribution import ContributionNow, ContributionSeries, EnergySource
+from collections.abc import Sequence
+
+from potluck_control.methods.earnings import EarningsSeries, EnergySource
 
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.figure import Figure, in_a_row
@@ -19,18 +21,17 @@ _SOURCES = {
 
 
 class EnergyCard(Card):
-    """Sums of a series; the days in a row are counted until today."""
+    """Sums of a series."""
 
     def __init__(self) -> None:
         super().__init__()
         self._energy, self._cost = Figure(self.tr("electricity used")), Figure(self.tr("cost (no price set)"))
-        self._served, self.streak = Figure(self.tr("time served")), Figure(self.tr("day(s) in a row", "", 0))
-        self.streak_days = 0
+        self._served = Figure(self.tr("time served"))
         self._sources = text("muted", kind=Type.CAPTION)
-        figures = in_a_row(self._energy, self._cost, self._served, self.streak)
+        figures = in_a_row(self._energy, self._cost, self._served)
         self.fill(self.tr("Energy and time"), figures, self._sources)
 
-    def show_series(self, series: ContributionSeries) -> None:
+    def show_series(self, series: EarningsSeries) -> None:
         self._energy.say(numbers.energy(sum(period.energy_wh for period in series.periods)))
         self._served.say(numbers.duration(sum(period.served_s for period in series.periods)))
         costs = [period.cost for period in series.periods if period.cost is not None]
@@ -39,15 +40,12 @@ class EnergyCard(Card):
         else:
             self._cost.say("–", self.tr("cost (no price set)"))
 
-    def show_now(self, now: ContributionNow) -> None:
-        self.streak_days = now.streak_days
-        self.streak.say(numbers.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
-        self._sources.setText(" ".join(filter(None, map(described, now.sources))))
+    def show_sources(self, sources: Sequence[EnergySource]) -> None:
+        self._sources.setText(" ".join(map(described, sources)))
+        self._sources.setVisible(bool(sources))
 
 
 def described(source: EnergySource) -> str:
-    """Return a sentence about a meter that counts; empty for the others, and for less than can be measured."""
-    if not source.is_used or not source.watts:
-        return ""
+    """Return a sentence about the power that serving takes now."""
     said = tr(_SOURCES.get(source.kind, _SOURCES["nvml"]))
     return said.format(name=sentences.capital(translated(source.name)), watts=numbers.number(source.watts))

@@ -122,7 +122,7 @@ class HomePage(Page):
         self.add(GameQuestion(self), Today(self), Activity(self))
         about = self.tr("Points by time and by model, electricity, export")
         self.add(Fold(self, self.tr("Earnings"), about, lambda: EarningsSection(self)))
-        self.add(Fold(self, self.tr("This computer"), self.tr("Its load in the last hour"), lambda: Load(self)))
+        self.add(Fold(self, self.tr("This computer"), self.tr("Its load now"), lambda: Load(self)))
         foot = row(self._watching, None)
         foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards
         self.column.addLayout(foot)

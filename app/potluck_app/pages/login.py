@@ -27,10 +27,9 @@ class Login(Section):
         super().__init__(page)
         self._windows = Autostart() if sys.platform == "win32" else None  # the daemon in WSL2 cannot do it there
         self._daemon, self._app = Switch(), Switch()
-        self._help = {self._daemon: self.tr("It follows your rules."), self._app: self.tr("Without a window.")}
         self._rows = {
-            self._daemon: Row(self.tr("Start donating"), self._help[self._daemon], self._daemon),
-            self._app: Row(self.tr("Show Potluck in the tray"), self._help[self._app], self._app),
+            self._daemon: Row(self.tr("Start donating"), self.tr("It follows your rules."), self._daemon),
+            self._app: Row(self.tr("Show Potluck in the tray"), self.tr("Without a window."), self._app),
         }
         self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
         self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
@@ -45,14 +44,13 @@ class Login(Section):
         if self._windows is not None:
             start = structs.replace(start, app=self._windows.is_on(), app_problem=NOTHING)
         shown = (
-            (self._daemon, start.daemon, start.daemon_problem, start.daemon_by),
-            (self._app, start.app, start.app_problem, start.app_by),
+            (self._daemon, start.daemon, start.daemon_problem),
+            (self._app, start.app, start.app_problem),
         )
-        for switch, is_on, problem, by in shown:
+        for switch, is_on, problem in shown:
             with QSignalBlocker(switch):
                 switch.setChecked(is_on)
             switch.setEnabled(not problem)
-            self._rows[switch].show_help(self.tr("Set in {file}").format(file=by) if by else self._help[switch])
             fixed = self.tr("Set up for all users of this computer.") if is_on else ""
             refused = fixed or self.tr("Not available on this computer.")
             self._rows[switch].show_problem(refused if problem else "")

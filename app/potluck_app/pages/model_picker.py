@@ -97,7 +97,8 @@ class ModelPicker(QWidget):
 def described(choice: ModelChoice) -> str:
     """Return a model's size and licence, whether it is here, and how many computers like this one it needs."""
     size = numbers.size(choice.bytes) if choice.bytes else tr("size unknown")
-    licence = tr("licence {name}").format(name=choice.licence) if choice.licence else tr("licence unknown")
+    unknown = "" if choice.is_here else tr("licence unknown")
+    licence = tr("licence {name}").format(name=choice.licence) if choice.licence else unknown
     place = tr("on this computer") if choice.is_here else tr("to be downloaded")
     gated = tr("its owner must grant you access") if choice.is_gated else ""
     return "\n".join(filter(None, (fit(choice.num_computers), " · ".join(filter(None, (size, licence, place, gated))))))

@@ -1,18 +1,17 @@
-"""The models on this computer: how the served one is computed, and those on the disk, to delete or move."""
+"""The models on this computer: how the served one is computed, and those on the disk."""
 
 from __future__ import annotations
 
-from potluck_control.methods import models
+from potluck_control.methods import models, settings
 from potluck_control.methods.models import (
     Deleted,
     DeleteParams,
-    FolderParams,
     Models,
     ModelsFolder,
-    Progress,
     Served,
     StoredModel,
 )
+from potluck_control.methods.settings import Change, SetParams
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from potluck_app.pages.page import Page
@@ -22,14 +21,14 @@ from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.layout import Poll
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row, Rows
-from potluck_app.words import engine, numbers, sentences
+from potluck_app.words import engine, numbers
 from potluck_app.words.language import tr
 
 _LOOK_MS = 2000
 
 
 class ModelsCard(Section):
-    """Asks again and again while models come or move."""
+    """Asks again and again while models come."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
@@ -41,17 +40,13 @@ class ModelsCard(Section):
         self.page.ask(models.LIST, None, self._show)
 
     def _show(self, found: Models) -> None:
-        self._poll.run_while(found.download is not None or _is_moving(found), _LOOK_MS)
+        is_loading = found.served is not None and found.served.loading is not None
+        self._poll.run_while(is_loading, _LOOK_MS)
         self._served.setText("\n".join(described(found.served)) or self.tr("Nothing is served now."))
         self._stored.show_rows(_still(found), lambda: self._rows(found))
 
     def _rows(self, found: Models) -> list[QWidget]:
         rows: list[QWidget] = [self._folder_row(found.folder), *map(self._stored_row, found.stored)]
-        if found.move is not None and _is_moving(found):
-            moving = self.tr("Moving to {folder}: {progress}")
-            said = moving.format(folder=found.move.target, progress=_moved(found.move.progress))
-            problem = sentences.reason(found.move.problem)
-            rows.insert(1, text("error" if problem else "muted", said=problem or said))
         if found.folder.prepared_bytes:
             about = self.tr("Delete prepared layers")
             delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._delete(""), about=about)
@@ -63,8 +58,8 @@ class ModelsCard(Section):
     def _folder_row(self, folder: ModelsFolder) -> Row:
         used = numbers.size(folder.models_bytes + folder.prepared_bytes)
         said = self.tr("{used} used, {free} free").format(used=used, free=numbers.size(folder.free_bytes))
-        about = self.tr("Move the models to another folder")
-        return Row(folder.path, said, Button(self.tr("Move…"), "folder", act=self._choose_folder, about=about))
+        about = self.tr("Choose a folder for models")
+        return Row(folder.path, said, Button(self.tr("Choose…"), "folder", act=self._choose_folder, about=about))
 
     def _stored_row(self, model: StoredModel) -> Row:
         parts = [numbers.size(model.bytes)]
@@ -72,7 +67,7 @@ class ModelsCard(Section):
             parts.append(self.tr("serving now"))
         elif model.swarms:
             parts.append(self.tr("used by {swarms}").format(swarms=", ".join(model.swarms)))
-        if model.partial_bytes:
+        if model.is_partial:
             parts.append(self.tr("incomplete"))
         about = self.tr("Delete {model}").format(model=model.name)
         delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._ask_delete(model), about=about)
@@ -96,7 +91,13 @@ class ModelsCard(Section):
     def _choose_folder(self) -> None:
         chosen = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder for models"))
         if chosen:
-            self.page.ask(models.MOVE, FolderParams(chosen), self._show)
+            change = Change("serve.models_folder", chosen)
+            self.page.ask(settings.SET, SetParams((change,)), lambda _: self._chosen(chosen))
+
+    def _chosen(self, folder: str) -> None:
+        said = self.tr("Models go to {folder} from now on. Move those you have there yourself.")
+        self.page.tell(said.format(folder=folder))
+        self.refresh()
 
 
 def described(served: Served | None) -> list[str]:
@@ -115,16 +116,8 @@ def described(served: Served | None) -> list[str]:
     return lines
 
 
-def _moved(progress: Progress) -> str:
-    return engine.fetched(progress.done_bytes, progress.total_bytes, progress.bytes_per_s, None)
-
-
-def _is_moving(found: Models) -> bool:
-    return found.move is not None and not found.move.is_done
-
-
 def _still(found: Models) -> tuple[object, ...]:
     """Return what is drawn anew when it changes; a download, which grows all the time, is not in it."""
     folder = found.folder
     disk = (folder.path, folder.models_bytes >> 20, folder.prepared_bytes >> 20, folder.free_bytes >> 28)
-    return disk, found.stored, found.move
+    return disk, found.stored

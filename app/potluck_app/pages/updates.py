@@ -20,7 +20,7 @@ from potluck_app.words import dates, sentences
 
 
 class Updates(Section):
-    """A process that outlives daemon and app does the update."""
+    """The daemon does the update and becomes the new version; an open app follows by itself."""
 
     def __init__(self, page: SettingsForm) -> None:
         super().__init__(page)

@@ -21,7 +21,7 @@ from potluck_app.widgets.theme import Type
 _POT = 64
 _LINES = 200  # of the log
 _STARTED_MS = 10_000  # in which a daemon that has started is found
-_PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the next
+_PATIENCE_MS = 60_000  # longer than an update takes between one daemon and the next
 
 
 class AwayPage(QWidget):
@@ -44,7 +44,7 @@ class AwayPage(QWidget):
         self._is_starting, self._said = False, ("", Absence.GONE, False)
         self._is_updating, self._patience = False, QTimer(self)
         self._patience.setSingleShot(True)
-        self._patience.timeout.connect(self._button.show)
+        self._patience.timeout.connect(self._start_again)
         self._found = QTimer(self)
         self._found.setSingleShot(True)
         self._found.timeout.connect(self._stop_waiting)
@@ -85,8 +85,13 @@ class AwayPage(QWidget):
             self._button.setVisible(not is_running)
         elif not self._is_updating:
             self._button.hide()
-            self._patience.start(_PATIENCE_MS)  # then somebody may start it, whatever became of the update
+            self._patience.start(_PATIENCE_MS)
         self._is_updating = is_updating
+
+    def _start_again(self) -> None:
+        """Start a daemon that an update didn't bring back: after failed starts, the earlier version's starts."""
+        self._button.show()
+        self._press()
 
     def _press(self) -> None:
         """Have the daemon started, or one that hangs ended and another one started."""

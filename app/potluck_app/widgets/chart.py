@@ -1,9 +1,9 @@
-"""Two charts, bars over time and a small line, which also say in words what they draw."""
+"""A chart of bars over time, which also says in words what it draws."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
@@ -11,10 +11,8 @@ from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
     QKeyEvent,
-    QLinearGradient,
     QMouseEvent,
     QPainter,
-    QPainterPath,
     QPaintEvent,
     QPen,
 )
@@ -24,7 +22,7 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers
 
-_CHART_HEIGHT, _SPARK_HEIGHT = 220, 56
+_CHART_HEIGHT = 220
 _TICKS = 4  # lines of the grid, about
 _MAX_BAR_WIDTH = 44.0
 _EMPTY_BAR = 2.0  # height of a bar for zero, which is known to be zero
@@ -169,76 +167,3 @@ class BarChart(QWidget):
         metrics = QFontMetricsF(self.font())
         widest = max(metrics.horizontalAdvance(bar.label) for bar in self._bars) + theme.SPACE_S
         return max(math.ceil(widest / room), 1)
-
-
-class Sparkline(QWidget):
-    """A line without axes that shows the course of a value, with a dot at its end and gaps where it is not known.
-
-    `highest` is the value at the upper edge; None: the largest one.
-    """
-
-    def __init__(
-        self, name: str, *, highest: float | None = None, size: tuple[int, int] = (200, _SPARK_HEIGHT)
-    ) -> None:
-        super().__init__()
-        self._values: tuple[float | None, ...] = ()
-        self._highest, self._size = highest, QSize(*size)
-        self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def show_values(self, values: Sequence[float | None], summary: str) -> None:
-        """Draw `values`, the oldest first; None: not known. `summary` says the same in a sentence."""
-        self.setAccessibleDescription(summary)
-        self.setToolTip(summary)
-        if tuple(values) != self._values:
-            self._values = tuple(values)
-            self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
-        return self._size
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
-        painter, colours = QPainter(self), theme.colours()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        place = QRectF(self.rect()).adjusted(1.0, 5.0, -5.0, -3.0)
-        painter.setPen(QPen(QColor(colours.line), 1.0))
-        painter.drawLine(place.bottomLeft(), place.bottomRight())
-        highest = self._highest or max((value for value in self._values if value is not None), default=0.0)
-        if len(self._values) < 2 or highest <= 0.0:
-            return
-        points: list[QPointF] = []
-        for run in self._runs(place, highest):
-            self._paint_run(painter, colours, place, run)
-            points = run
-        if points and self._values[-1] is not None:
-            painter.setBrush(QColor(colours.accent))
-            painter.drawEllipse(points[-1], 3.0, 3.0)
-
-    def _runs(self, place: QRectF, highest: float) -> Iterator[list[QPointF]]:
-        """Yield the points of each part without a gap."""
-        step = place.width() / (len(self._values) - 1)
-        run: list[QPointF] = []
-        for number, value in enumerate((*self._values, None)):
-            if value is not None:
-                share = min(value / highest, 1.0)
-                run.append(QPointF(place.left() + step * number, place.bottom() - place.height() * share))
-            elif run:
-                yield run
-                run = []
-
-    def _paint_run(self, painter: QPainter, colours: theme.Colours, place: QRectF, points: list[QPointF]) -> None:
-        course = QPainterPath(points[0])
-        for point in points[1:]:
-            course.lineTo(point)
-        below = QPainterPath(course)
-        below.lineTo(points[-1].x(), place.bottom())
-        below.lineTo(points[0].x(), place.bottom())
-        shade, ink = QLinearGradient(place.topLeft(), place.bottomLeft()), QColor(colours.accent)
-        ink.setAlphaF(0.28)
-        shade.setColorAt(0.0, ink)
-        ink.setAlphaF(0.02)
-        shade.setColorAt(1.0, ink)
-        painter.fillPath(below, shade)
-        painter.setPen(QPen(QColor(colours.accent), 2.0, j=Qt.PenJoinStyle.RoundJoin))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawPath(course)

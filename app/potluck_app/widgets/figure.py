@@ -20,11 +20,6 @@ class Figure(QWidget):
         self._value.setAccessibleName(caption)
         self.setLayout(column(self._value, self._caption, None, spacing=0))
 
-    @property
-    def shown(self) -> tuple[str, str]:
-        """Return the number and its caption."""
-        return self._value.text(), self._caption.text()
-
     def say(self, value: str, caption: str = "") -> None:
         """Show `value`; an empty `caption` leaves the present one."""
         self._value.setText(value)

@@ -38,6 +38,12 @@ def advice(given: Sentence) -> str:
     return tr("What to do: {advice}.").format(advice=translated(given).rstrip(".")) if given else ""
 
 
+def answer(given: Sentence) -> str:
+    """Return an answer with a capital, unless it begins with a name, such as that of a swarm or a file."""
+    said = translated(given)
+    return said if given.id.startswith("{") else capital(said)
+
+
 def sentence(part: str) -> str:
     return f"{capital(part).rstrip('.')}."
 

@@ -22,7 +22,6 @@ _COMMANDS = {
     "computers.back_up": (QT_TRANSLATE_NOOP("", "Encrypting your keys…"), 5),
     "computers.restore": (QT_TRANSLATE_NOOP("", "Reading the backup…"), 5),
     "updates.check": (QT_TRANSLATE_NOOP("", "Looking for a newer version…"), 5),
-    "earnings.export": (QT_TRANSLATE_NOOP("", "Reading the receipts…"), 5),
     "gateway.start": (QT_TRANSLATE_NOOP("", "Starting the address for other programs…"), 10),
 }
 

@@ -298,16 +298,19 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     assert not [item for item in tray.menu.actions() if item.isVisible() and "available" in item.text()]
 
 
-def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> None:
+def test_a_daemon_that_is_away_because_it_is_updated_is_started_only_if_it_does_not_come_back() -> None:
     window = MainWindow(FakeLink({}))
     window.show_status(MEMBER)
-    window.show_updates(
-        structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress(sentence("starting the new version")))
-    )
+    waiting = UpdateProgress(sentence("waiting for open sessions to end"))
+    window.show_updates(structs.replace(UPDATES, offered=OFFERED, progress=waiting))
     window.show_away("The daemon has ended.")
     away = window.findChild(AwayPage)
+    started: list[bool] = []
+    away.start_wanted.connect(lambda: started.append(True))
     assert "Potluck is being updated" in shown(away)
-    assert buttons(away) == []
+    assert (buttons(away), started) == ([], [])
+    away._patience.timeout.emit()
+    assert (buttons(away), started) == (["Start Potluck"], [True])
     window.show_updates(UPDATES)
     window.show_away("The daemon has ended.")
     assert buttons(away) == ["Start Potluck"]

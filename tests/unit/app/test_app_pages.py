@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.app_answers import ANSWERS, EARNINGS, SERVING
+from helpers.app_answers import ANSWERS, DAYS, EARNINGS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, opened_alone, press, shown
@@ -24,9 +24,10 @@ from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.earnings import Direction, Entries, Entry, ExportParams, GroupParams
+from potluck_control.methods.earnings import GroupParams
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
+from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace
 from potluck_control.schema import EngineStatus, HistoryPage, ProbeState, ProbeStatus, ProgramQuestion, Transition
 from potluck_control.states import Reason, State
@@ -39,7 +40,6 @@ from potluck.errors import PotluckError
 from potluck.sentences import sentence, verbatim
 
 UNSUMMED = {name: answer for name, answer in ANSWERS.items() if name != "earnings.summary"}
-ENTRY = Entry(1, 0.0, Direction.EARNED, "person", "demo", "ab", 7, 3)
 
 
 def cells(table: QTableWidget) -> list[list[str]]:
@@ -52,7 +52,7 @@ def cells(table: QTableWidget) -> list[list[str]]:
 
 def test_earnings_show_a_week_with_its_energy_and_cost_and_every_number_of_the_chart_as_a_table() -> None:
     page, _ = opened_alone(EarningsSection, ANSWERS)
-    assert {"2,500,000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
+    assert {"2,500,000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min"} <= set(shown(page))
     assert "RTX 3090: 140 W (measured)." in shown(page)
     press(page, "Show as table")
     by_time, by_model = page.findChildren(DataTable)
@@ -102,18 +102,16 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
 
 
 @pytest.mark.parametrize("name", ["all.csv", "all.json"])
-def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, tmp_path: Path) -> None:
+def test_an_export_has_all_days_or_says_why_it_cannot_be_written(name: str, tmp_path: Path) -> None:
     page, link = opened_alone(EarningsSection, ANSWERS)
+    page.link.answers = {"earnings.series": DAYS}
     export(page, tmp_path / name)
-    link.answer("earnings.export", Entries((ENTRY,), 1))
-    link.answer("earnings.export", Entries((structs.replace(ENTRY, number=2),), None))
-    assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
-    assert f"2 entries written to {tmp_path / name}." in shown(page)
+    assert link.named("earnings.series")[-1] == SeriesParams(Period.DAY, MAX_PERIODS)
+    assert f"6 entries written to {tmp_path / name}." in shown(page)
     with (tmp_path / name).open() as file:
         rows = list(csv.DictReader(file)) if name.endswith("csv") else json.load(file)
-    assert [int(row["number"]) for row in rows] == [1, 2]
+    assert [int(row["earned"]) for row in rows] == [1, 2, 3, 4, 5, 6], "days before the first one are left out"
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    link.answers["earnings.export"] = Entries((), None)
     export(page, tmp_path / "nowhere" / name)
     assert any("No such file" in line for line in shown(page))
 
@@ -215,22 +213,22 @@ def test_a_row_of_several_states_says_the_last() -> None:
 
 def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     fine, bad = (
-        Finding(sentence("Packages"), Severity.OK, sentence("fine")),
-        Finding(sentence("Disk"), Severity.ERROR, sentence("The disk is full"), sentence("free it")),
+        Finding(sentence("Is it clean?"), Severity.OK, sentence("fine")),
+        Finding(sentence("Is there room?"), Severity.ERROR, sentence("the disk is full"), sentence("free it")),
     )
-    note = Finding(sentence("GPU"), Severity.NOTE, sentence("No GPU"))
+    note = Finding(sentence("Does the swarm answer?"), Severity.NOTE, sentence("{name} is slow", name="home"))
     page, link = opened(PreferencesPage, ANSWERS)
     assert "Not checked yet" in shown(page)
     press(page, "Run a check-up")
-    link.answer("doctor.run", Examination((fine, note, bad), 3, 3, False, 10.0))
-    texts = shown(page)
-    order = [texts.index(said) for said in ("The disk is full", "No GPU", "1 check found nothing wrong")]
+    link.answer("doctor.run", Examination((fine, note, bad), 3, False, 10.0))
+    texts, full = shown(page), "Is there room? The disk is full"
+    order = [texts.index(said) for said in (full, "Does the swarm answer? home is slow", "1 check found nothing wrong")]
     assert order == sorted(order)
     assert "What to do: free it." in texts
-    (label,) = [label for label in page.findChildren(QLabel) if label.text() == "The disk is full"]
-    assert label.accessibleName() == "Problem: The disk is full"
+    (label,) = [label for label in page.findChildren(QLabel) if label.text() == full]
+    assert label.accessibleName() == f"Problem: {full}"
     press(page, "Run a check-up")
-    link.answer("doctor.run", Examination((), 2, 9, True, 10.0))
+    link.answer("doctor.run", Examination((fine, note), 9, True, 10.0))
     assert "Checked 2 of 9…" in shown(page)
     page.findChild(Diagnostics)._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
     assert "Saved /home/me/report.zip (2.0 kB): status.json, log.txt." in shown(page)

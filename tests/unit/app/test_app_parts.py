@@ -8,7 +8,7 @@ from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.earnings import Stretch
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.chart import BarChart, ChartBar, Sparkline, nice_step
+from potluck_app.widgets.chart import BarChart, ChartBar, nice_step
 from potluck_app.widgets.icons import glyph
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.table import DataTable
@@ -109,19 +109,6 @@ def test_the_bar_under_the_pointer_is_told() -> None:
     chart.leaveEvent(None)
     assert chart._marked == -1
     assert picture(chart, 400, 220) == before
-
-
-def test_the_small_chart_rises_from_left_to_right_and_says_what_it_draws() -> None:
-    spark = Sparkline("Credit")
-    spark.show_values([0, 1, 2], "3 points")
-    assert spark.accessibleDescription() == "3 points"
-    image = picture(spark, 106, 48)  # the line goes from (1, 45) over (51, 25) to (101, 5)
-    accent = theme.colours().accent
-    assert [min(inked(image, accent, x)) for x in (26, 51, 76)] == pytest.approx([34, 24, 14], abs=2)
-    assert 5 in inked(image, accent, 101)
-    spark.show_values([1, 2], "")
-    assert inked(picture(spark, 106, 48), accent, 51), "two values are a line"
-    assert BarChart("").sizeHint().width() > BarChart("").sizeHint().height()
 
 
 def test_a_table_is_copied_as_lines(qtbot: QtBot) -> None:

@@ -15,7 +15,6 @@ from potluck_control.methods.models import (
     ModelChoice,
     Models,
     ModelsFolder,
-    Need,
     Progress,
     SearchParams,
     Served,
@@ -31,8 +30,9 @@ from potluck.sentences import sentence
 
 FOLDER = ModelsFolder("/x/hub", True, 5 << 30, 0, 9 << 30, 0)
 SERVED = Served("a/llama", "friday", 80, (0, 10), "bfloat16", "int4", "cuda:0", device_bytes=3 << 30)
-STORED = StoredModel("a/other", 5 << 30, 1, 0.0, ("saturday",), False)
-MODELS = Models(SERVED, (Need(70, 80, 0),), Progress(1 << 30, 4 << 30, 1 << 20), FOLDER, (STORED,), None)
+STORED = StoredModel("a/other", 5 << 30, True, ("saturday",), False)
+LOADING = structs.replace(SERVED, loading=Progress(1 << 30, 4 << 30, 1 << 20))
+MODELS = Models(LOADING, FOLDER, (STORED,))
 
 
 def test_models_show_how_the_served_one_is_computed_and_what_is_on_the_disk() -> None:
@@ -90,7 +90,7 @@ def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs() -> No
         ),
         (
             ModelChoice("", "demo", 12_000_000, "", 1, is_here=True),
-            "Fits on this computer\n12 MB · licence unknown · on this computer",
+            "Fits on this computer\n12 MB · on this computer",
         ),
         (ModelChoice("/x", "x", 0, "", 0, is_here=False), "size unknown · licence unknown · to be downloaded"),
         (ModelChoice("/x", "x", 0, "mit", 2, is_here=True), "Fits with 1 friend like you\nsize unknown · licence mit"),

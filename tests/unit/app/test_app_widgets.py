@@ -54,7 +54,7 @@ YIELDED = structs.replace(
 GAME = structs.replace(
     YIELDED,
     text=sentence("Giving way to {who}", who="Hades II"),
-    ends=sentence("{time} s after {who} has ended", time=15, who="Hades II"),
+    ends=sentence("{time} s after {who} is done", time=15, who="Hades II"),
     app="hades2",
     app_title="Hades II",
 )
@@ -354,7 +354,7 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     assert window.page.findChild(Diagnostics).isVisibleTo(window.page)
     lines = shown(window.page)
     place = lines.index("Detectors") + 1
-    assert lines[place : place + 2] == ["Detecting something now", "Listed programs"]
+    assert lines[place : place + 2] == ["Detecting something now", "Running programs"]
     assert "Not working\nGPU memory\nthe NVIDIA driver does not answer" in said(window.page)
     assert {"Steam, GameMode", "no battery"} <= set(lines)
     assert all(any(str(probe.name) in line for line in lines) for probe in PROBES)

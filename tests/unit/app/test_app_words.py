@@ -38,7 +38,7 @@ def test_a_state_is_named_with_what_would_end_it() -> None:
             "Full speed again",
         ),
         (
-            {"state": State.YIELDED, "ends": sentence("{time} s after {who} has ended", time=15, who="Hades II")},
+            {"state": State.YIELDED, "ends": sentence("{time} s after {who} is done", time=15, who="Hades II")},
             "Stepped aside",
             "Serves again 15 s after",
         ),
