@@ -41,8 +41,6 @@ FOREIGN = {
     "potluck_daemon.swarms.new_model": "Hugging Face's config.json",
     "potluck_daemon.control.peers": "the kernels' credentials of a socket",
     "potluck_daemon.metering.traffic": "netlink",
-    "potluck_daemon.presence.idle_wayland": "Wayland",
-    "potluck_daemon.presence.toplevels": "Wayland",
     "potluck_daemon.presence.wayland": "Wayland",
     "potluck_daemon.swarms.model_choices": "Hugging Face's config.json and index of shards",
     "potluck_gateway.formats.writing": "OpenAI's answers",

@@ -25,7 +25,6 @@ from potluck_control.schema import HistoryParams, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.checked_database import close_checked, open_checked, settle
 from potluck_daemon.ledger.tables import connect
-from potluck_daemon.reporting.contribution import Amounts, ContributionBook
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.settings.store import SettingsStore
@@ -199,22 +198,6 @@ def _read_ledger(places: Places) -> tuple[object, bool]:
     return found, False
 
 
-def _make_contribution(places: Places) -> None:
-    book = ContributionBook(places.contribution_file)
-    book.open()
-    for hour in range(100):
-        book.add(_NOW + 3600 * hour, Amounts(60.0, hour / 2, 10, 20))
-    book.close()
-
-
-def _read_contribution(places: Places) -> tuple[object, bool]:
-    book = ContributionBook(places.contribution_file)
-    book.open()
-    found = book.total(2e9)
-    book.close()
-    return found, False
-
-
 def _make_history(places: Places) -> None:
     history = HistoryFile(places.history_file)
     for number in range(50):
@@ -244,7 +227,6 @@ KINDS = (
     ),
     Kind("updates", lambda places: places.state / "updates.json", _make_notes, _read_notes),
     Kind("ledger", lambda places: places.ledger_file, _make_ledger, _read_ledger),
-    Kind("contribution", lambda places: places.contribution_file, _make_contribution, _read_contribution),
     Kind("history", lambda places: places.history_file, _make_history, _read_history),
 )
 

@@ -440,7 +440,7 @@ FIGURES = {
             "lower",
             0,
             "games:missed",
-            "games that are not noticed, or not their end: 20 ways to start one, each before the real probes",
+            "games that are not noticed, or not their end: 26 ways to start one, each before the real probes",
         ),
         Figure(
             "false_yields",
@@ -448,7 +448,15 @@ FIGURES = {
             "lower",
             0,
             "games:false_yields",
-            "a day without a game: films, browsers, compositors, launchers, shaders being compiled, screen savers",
+            "31 kinds of work that come close: films, browsers, terminals, compositors, launchers, installers",
+        ),
+        Figure(
+            "evidence_worth",
+            "kinds",
+            "lower",
+            0,
+            "evidence_worth:worthless",
+            "kinds of evidence that neither find a game that others miss nor prevent a false alarm",
         ),
         Figure(
             "machines",
@@ -711,7 +719,7 @@ FIGURES = {
             "lower",
             0,
             "damage:lost",
-            "500 random damages (truncate, zero, flip, delete) to each of 8 kinds of state: lost without a word",
+            "500 random damages (truncate, zero, flip, delete) to each of 7 kinds of state: lost without a word",
         ),
         Figure(
             "stranger_memory",

@@ -19,16 +19,15 @@ from pathlib import Path
 from packaging.markers import Marker
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from potluck_control.methods.health import Subject
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 from potluck_daemon.environment.plan import EnvironmentPlan, choose
-from potluck_daemon.environment.preflight import Site
 from potluck_daemon.environment.store import Store
 
 from benchmarks.figures import Measured
 
 LISTING = Path(__file__).parent / "listings" / "2026-11-23.json"
 COMPUTED_HERE = ("cpu", (3, 11), "x86_64")  # installed and run by Potluck's tests
-_ROOM = 10**12
 _ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)(?:\s*;\s*([^\\\n]*))?", re.MULTILINE)
 
 
@@ -87,20 +86,22 @@ def installable(soak: bool) -> Measured:
         for machine in MACHINES:
             plan = _plan(machine.hardware, Path(folder) / "engines")
             wanted[machine.name] = plan.choice.variant.name
-            ends = (_ends(tried, files) for tried in (plan, *plan.fallbacks))
+            ends = (_ends(tried, files) for tried in (plan, plan.fallback) if tried is not None)
             kinds[machine.name] = next(filter(None, ends), "nothing")
     detail = {"machines": kinds, "with_torchs_indexes": wanted, "listing": LISTING.stem}
     return Measured(sum(kind != "nothing" for kind in kinds.values()), detail)
 
 
 def _plan(machine: Hardware, folder: Path) -> EnvironmentPlan:
-    return EnvironmentPlan(Store(folder), machine, choose(machine, ""), Site(folder, _ROOM, True, True))
+    return EnvironmentPlan(Store(folder), machine, choose(machine, ""))
 
 
 def _ends(plan: EnvironmentPlan, files: dict[str, list[str]]) -> str:
     """Return how set-up ends with this plan; empty: its packages are not to be had, or it is refused."""
     machine, name = plan.machine, plan.choice.variant.name
-    if not plan.is_listed or any(finding.severity == "error" for finding in plan.findings()):
+    if not plan.is_listed or any(
+        finding.severity == "error" and finding.subject != Subject.ROOM for finding in plan.findings()
+    ):
         return ""
     is_computed = (name, machine.python, machine.architecture) == COMPUTED_HERE
     if not is_computed and missing(plan.requirements.read_text(), files, machine):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.states import State
-from potluck_daemon.presence.drm import INTERVAL_S, DrmUseProbe
+from potluck_daemon.presence.gpu_use import INTERVAL_S, DrmUse
 from potluck_daemon.presence.processes import ProcessTable
 
 from benchmarks.figures import Measured
@@ -69,12 +69,12 @@ async def _daemon_percent(seconds: float) -> tuple[float, dict[str, str]]:
 
 def _drm_percent() -> float:
     with _desktop_processes() as made:
-        probe = DrmUseProbe(made.surroundings, ProcessTable(made.surroundings), busy_percent=25)
-        probe.look()
+        programs, use = ProcessTable(made.surroundings).look(), DrmUse(made.proc)
+        use.look(programs)
         rounds = 20
         began = time.process_time()
         for _ in range(rounds):
-            probe.look()
+            use.look(programs)
         return 100 * (time.process_time() - began) / rounds / INTERVAL_S
 
 

@@ -39,7 +39,7 @@ _STATUS = "potluck status --json"
 
 _SILENT_S = 2.0
 _LONGEST_S = 120.0
-_NOT_HERE = ("control", "service install", "service remove", "swarm")  # of programs, of the machine's systemd, a group
+_NOT_HERE = ("control", "swarm")  # of programs, a group
 _TYPED = """\
 start --demo
 status
@@ -71,14 +71,12 @@ members restore keys
 models list
 models find
 models delete --prepared
-models move --usual
 programs list
 programs always blender
 programs never blender
 programs judge blender
 history
 earnings
-ledger export entries
 ledger check
 ledger backup backup.tar
 ledger restore backup.tar

@@ -14,21 +14,18 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck_control.settings import Settings, YieldSettings
-from potluck_control.states import State
 
 from benchmarks.figures import Measured
-from benchmarks.presence_lab import Lab
+from benchmarks.presence_lab import Lab, Play, found, left_alone
 from benchmarks.windows_of import FULL_SCREEN, MAXIMISED, NORMAL, make_active_window
 
 WINDOW_S = 30.0  # until a program has its window; the slowest loads its data
-PATIENCE_S = 8.0  # after the window is as it should be
-SCENE_S = 8.0  # of a program that is no game
 _SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=0.1, quiet_likely_s=0.1, end_engine_after_s=600))
 _PATH = "/usr/games:/usr/bin:/bin"
 _BUSY_SHELL = ("-e", "sh", "-c", "while :; do :; done")
@@ -49,6 +46,12 @@ class RealProgram:
     @property
     def is_installed(self) -> bool:
         return shutil.which(self.command[0], path=_PATH) is not None
+
+    @asynccontextmanager
+    async def play(self, lab: Lab) -> AsyncIterator[bool]:
+        """Run it on the lab's desktop, with its window in front and in its form; False: it has none."""
+        with running(self, lab.screen.environment) as process:
+            yield await asyncio.to_thread(make_active_window, lab.screen.display, process.pid, self.form, WINDOW_S)
 
 
 def _games(form: str, *packages: str) -> tuple[RealProgram, ...]:
@@ -93,48 +96,21 @@ NUM_QUICK = 5
 
 
 def missed(soak: bool) -> Measured:
-    return asyncio.run(_play(GAMES if soak else GAMES[:NUM_QUICK]))
+    return _with_absent(GAMES if soak else GAMES[:NUM_QUICK], found)
 
 
 def false_yields(soak: bool) -> Measured:
-    return asyncio.run(_work(OTHERS if soak else OTHERS[:NUM_QUICK]))
+    return _with_absent(OTHERS if soak else OTHERS[:NUM_QUICK], left_alone)
 
 
-async def _play(games: Sequence[RealProgram]) -> Measured:
-    missed_ones: list[str] = []
-    seconds: dict[str, float | None] = {}
-    async with Lab(_SETTINGS).running() as lab:
-        assert await lab.until(State.SERVING, PATIENCE_S) is not None
-        for number, game in enumerate(item for item in games if item.is_installed):
-            label = f"{number} {game.label}"
-            with running(game, lab.screen.environment) as process:
-                has_window = await asyncio.to_thread(
-                    make_active_window, lab.screen.display, process.pid, game.form, WINDOW_S
-                )
-                seconds[label] = await lab.until(State.YIELDED, PATIENCE_S) if has_window else None
-            if seconds[label] is None:
-                missed_ones.append(label if has_window else f"{label}: no window")
-            if await lab.until(State.SERVING, PATIENCE_S) is None:
-                missed_ones.append(f"{label}: its end")
-    return Measured(len(missed_ones), {"missed": missed_ones, "yielded_s": _rounded(seconds), **_absent(games)})
-
-
-async def _work(programs: Sequence[RealProgram]) -> Measured:
-    yields: dict[str, str] = {}
-    seen: list[str] = []
-    async with Lab(_SETTINGS).running() as lab:
-        assert await lab.until(State.SERVING, PATIENCE_S) is not None
-        for program in (item for item in programs if item.is_installed):
-            before = len(lab.decisions)
-            with running(program, lab.screen.environment) as process:
-                if await _has_window(lab, process.pid, program.form):
-                    seen.append(program.label)
-                    await asyncio.sleep(SCENE_S)
-            wrong = [item for item in lab.decisions[before:] if item.state is not State.SERVING]
-            if wrong:
-                yields[program.label] = str(wrong[0].text)
-                assert await lab.until(State.SERVING, PATIENCE_S) is not None
-    return Measured(len(yields), {"yields": yields, "programs": seen, **_absent(programs)})
+def _with_absent(
+    programs: Sequence[RealProgram],
+    measure: Callable[[Settings, Sequence[tuple[str, Play]]], Coroutine[None, None, Measured]],
+) -> Measured:
+    there = [(f"{number} {item.label}", item.play) for number, item in enumerate(programs) if item.is_installed]
+    measured = asyncio.run(measure(_SETTINGS, there))
+    absent = sorted({item.package for item in programs if not item.is_installed})
+    return replace(measured, detail=measured.detail | {"absent": absent})
 
 
 @contextmanager
@@ -171,15 +147,3 @@ def running(
                     break
                 time.sleep(0.3)
             process.wait()
-
-
-async def _has_window(lab: Lab, session: int, form: str) -> bool:
-    return await asyncio.to_thread(make_active_window, lab.screen.display, session, form, WINDOW_S)
-
-
-def _absent(programs: Sequence[RealProgram]) -> dict[str, object]:
-    return {"absent": sorted({item.package for item in programs if not item.is_installed}), "of": len(programs)}
-
-
-def _rounded(seconds: dict[str, float | None]) -> dict[str, float | None]:
-    return {name: round(took_s, 2) if took_s is not None else None for name, took_s in seconds.items()}

@@ -11,16 +11,17 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Certainty, Reason, State
-from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.metering.usage import Amounts, ServingHours
 from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
 from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
+from potluck_daemon.settings.state import Pause
 
 from benchmarks.figures import Measured
 from potluck.sentences import verbatim
@@ -81,7 +82,9 @@ class Life:
     phase: Phase = Phase.ENDED
     ready_at: float = 0.0
     paused_until: float | None = None
-    use: DayUse = field(default_factory=DayUse)
+    hours: ServingHours = field(default_factory=ServingHours)
+    sent_bytes: int = 0  # today
+    day: str = ""
     counted: frozenset[str] = frozenset()  # probes whose things counted at the step before
     forbidden_until: dict[str, float] = field(default_factory=dict)  # probe -> end of the quiet time it is owed
     blocked_since: float | None = None  # when something began to want the device while it was not free
@@ -123,9 +126,10 @@ class Life:
         elif self.phase in (Phase.STOPPING, Phase.OFFLOADING) and self.now >= self.ready_at:
             self.phase = Phase.ENDED if self.phase is Phase.STOPPING else Phase.OFFLOADED
         day = self.when.strftime("%Y-%m-%d")
-        self.use = self.use if self.use.day == day else DayUse(day)
+        self.sent_bytes, self.day = self.sent_bytes if self.day == day else 0, day
         if self.phase is Phase.ONLINE:
-            self.use = replace(self.use, sent_bytes=self.use.sent_bytes + round(UPLOAD_BYTES_S * self.step_s))
+            self.sent_bytes += round(UPLOAD_BYTES_S * self.step_s)
+            self.hours.add(self.when.timestamp(), Amounts(sent_bytes=round(UPLOAD_BYTES_S * self.step_s)))
 
     def obey(self, order: EngineOrder) -> None:
         moves = {
@@ -141,13 +145,12 @@ class Life:
             self.ready_at = self.now + delay_s
 
     def inputs(self) -> Inputs:
-        is_paused = self.paused_until is not None
         return Inputs(
             SETTINGS,
             EngineView(self.phase, verbatim("blocks 0:4")),
             self.track.presence,
-            obstacles(WHEN, CAPS, self.use, Disk(), self.when),
-            is_paused=is_paused,
+            obstacles(WHEN, CAPS, self.hours.use(self.when.timestamp()), Disk(), self.when),
+            pause=Pause(0.0, self.paused_until) if self.paused_until is not None else None,
             pause_left_s=self.paused_until - self.now if self.paused_until is not None else None,
         )
 
@@ -251,7 +254,7 @@ def _in_hours(life: Life) -> bool:
 
 
 def _upload_used(life: Life) -> bool:
-    return life.use.sent_bytes >= 2000 * 2**20
+    return life.sent_bytes >= 2000 * 2**20
 
 
 def _is_in_use(life: Life) -> bool:

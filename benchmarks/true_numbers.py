@@ -12,6 +12,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -19,15 +20,14 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from potluck_control import schema
-from potluck_control.methods import contribution, earnings, gateway
-from potluck_control.methods.earnings import Direction, Entry
+from potluck_control.methods import earnings, gateway
 from potluck_control.methods.periods import Period, SeriesParams
 from potluck_control.states import State
 from potluck_daemon.swarms.contact import free_port
@@ -66,6 +66,14 @@ class Truth:
     answers_tps: Sequence[float]
     span: tuple[int, int] | None
     swarm: str
+
+
+class _Entry(NamedTuple):
+    """What somebody signed for, as the ledger has it."""
+
+    person: str
+    points: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +153,7 @@ class _Person(DaemonProcess):
 
     def said(self, swarm: str, span: tuple[int, int] | None, *, can_run: bool = True) -> Iterator[Said]:
         """Read all places, once the ledger is quiet. `can_run`: not known to be without a server for some blocks."""
-        entries = self._quiet_entries()
-        earned = [entry for entry in entries if entry.direction is Direction.EARNED]
+        earned = self._quiet_entries()
         answers_tps = self._answers_tps if can_run and swarm == "home" else []
         truth = Truth(
             sum(entry.tokens for entry in earned),
@@ -180,17 +187,18 @@ class _Person(DaemonProcess):
             yield Said("status as text: speed", _found(text, r"About (\S+) tokens/s for you"), rounded(median))
 
     def _of_earnings(self, truth: Truth) -> Iterator[Said]:
-        sums, gave = self.client.call(earnings.SUMMARY), self.client.call(contribution.NOW)
+        sums = self.client.call(earnings.SUMMARY)
         for name, earned in (("today", sums.today), ("week", sums.week), ("total", sums.total)):
             yield Said(f"earnings: tokens {name}", earned.tokens, truth.tokens)
             yield Said(f"earnings: points {name}", earned.earned, truth.points)
             yield Said(f"earnings: people {name}", earned.people, truth.people)
         day = SeriesParams(Period.DAY, 1)
-        given = (gave.today, gave.total, self.client.call(contribution.SERIES, day).periods[0])
-        for name, item in zip(("today", "total", "by day"), given, strict=True):
-            yield Said(f"contribution: tokens {name}", item.tokens, truth.tokens)
-            yield Said(f"contribution: people {name}", item.people, truth.people)
-        yield Said("earnings by day: tokens", self.client.call(earnings.SERIES, day).periods[0].tokens, truth.tokens)
+        (by_day,), use = self.client.call(earnings.SERIES, day).periods, self.status().use
+        yield Said("earnings by day: tokens", by_day.tokens, truth.tokens)
+        yield Said("earnings by day: people", by_day.people, truth.people)
+        for name, each in (("today", sums.today), ("total", sums.total)):
+            yield Said(f"earnings: sent {name}", each.sent_bytes, use.sent_bytes)
+            yield Said(f"earnings: energy {name}", each.energy_wh, use.energy_wh)
         for method in (earnings.BY_MODEL, earnings.BY_PERSON):
             groups = self.client.call(method, earnings.GroupParams(1)).groups
             yield Said(f"{method.name}: points", sum(group.sums.earned for group in groups), truth.points)
@@ -252,8 +260,8 @@ class _Person(DaemonProcess):
             yield Said(f"{place}: one, not several", re.search(r"\b1 (servers|people|persons|sessions)\b", text), None)
             yield Said(f"{place}: watts or points below nothing", re.search(_NEGATIVE, text), None)
 
-    def _quiet_entries(self) -> list[Entry]:
-        """Return the ledger's entries, once no work is done and no receipt is booked for some seconds."""
+    def _quiet_entries(self) -> list[_Entry]:
+        """Return today's entries of the ledger, once no work is done and no receipt is booked for some seconds."""
         deadline, before, since = time.monotonic() + _QUIET_S, self._entries(), time.monotonic()
         while time.monotonic() < min(deadline, since + _CALM_S):
             time.sleep(0.5)
@@ -261,10 +269,12 @@ class _Person(DaemonProcess):
                 before, since = now, time.monotonic()
         return before
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[_Entry]:
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-        found = self.client.call(earnings.EXPORT, earnings.ExportParams()).entries
-        return [entry for entry in found if entry.at >= midnight]
+        address = f"file:{self.state_folder / 'ledger.sqlite'}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as ledger:
+            query = "SELECT person, points, tokens FROM entry WHERE is_earned AND at >= ? ORDER BY number"
+            return [_Entry(*row) for row in ledger.execute(query, (midnight,))]
 
     def _potluck(self, *arguments: str) -> str:
         done: subprocess.CompletedProcess[str] = self.command(*arguments)

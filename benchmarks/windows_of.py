@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from potluck_daemon.presence.x11_windows import active_window
+from potluck_daemon.presence.x11 import active_window
 from Xlib import X
 from Xlib.display import Display
 from Xlib.error import XError
@@ -27,6 +27,7 @@ def make_active_window(display_name: str, session: int, form: str, timeout_s: fl
     A request may come while the window is replaced or not ready, so it is repeated.
     """
     display = Display(display_name)
+    display.set_error_handler(lambda *_: None)  # windows come and go
     try:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:

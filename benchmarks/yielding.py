@@ -182,9 +182,9 @@ def _listed_program(server: Server) -> Iterator[float]:
 def _steam(server: Server) -> Iterator[float]:
     """A game with its reaper, as Steam starts it."""
     with stand_ins() as programs:
-        reaper, game = programs.named("reaper"), programs.named("steamapps/common/Celeste/Celeste")
         signed_at = time.monotonic()
-        with programs.running(reaper, "SteamLaunch", f"AppId={server.app_id}", "--", game):
+        command = ("reaper", "SteamLaunch", f"AppId={server.app_id}", "--", "/steamapps/common/Celeste/Celeste")
+        with programs.running("reaper", *command):
             yield signed_at
 
 

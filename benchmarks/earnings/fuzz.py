@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from potluck_daemon.ledger.ledger import Ledger, Outcome
+from potluck_daemon.ledger.ledger import Ledger
 from potluck_engine.receipts import ServerTab, Tabs
 
 from benchmarks.figures import Measured
@@ -155,9 +155,9 @@ def _fuzz_ledger(folder: Path, count: int, rng: random.Random) -> dict[str, int]
             (False, world.mutant()) if (start + index) % _GENUINE_EVERY else (True, world.genuine())
             for index in range(_BATCH)
         ]
-        outcomes = ledger.book([booking for _, booking in made], time.time())
-        for (is_genuine, _), outcome in zip(made, outcomes, strict=True):
-            wrong += (outcome is Outcome.BOOKED) != is_genuine
+        booked = ledger.book([booking for _, booking in made], time.time())
+        for (is_genuine, _), is_booked in zip(made, booked, strict=True):
+            wrong += is_booked != is_genuine
     check = ledger.check()
     total = ledger.history.summary(time.time() + 1).total.earned
     ledger.close()

@@ -246,7 +246,7 @@ def arguments_of_bytes(home: Home, serves: bool) -> None:
         "programs always {}",
         "members remove {}",
         "diag {}",
-        "ledger export {}",
+        "ledger backup {}",
         "pause {}",
         "join {}",
         "{}",
@@ -613,7 +613,7 @@ def no_desktop(home: Home, serves: bool) -> None:
         if process.returncode <= 0 or "Traceback" in said or "potluck" not in said.lower():
             home.complain(f"no sentence of ours: {outcome}")
     home.day(serves=serves)
-    for words in ("autostart", "autostart daemon", "service install"):
+    for words in ("autostart", "autostart --daemon on"):
         home.run(words)
 
 
