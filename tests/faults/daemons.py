@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from potluck_control.methods import contribution, earnings, swarms
+from potluck_control.methods import earnings, swarms
 from potluck_control.states import State
 
 from benchmarks.damage import damage
@@ -41,15 +41,15 @@ class _Known:
     peer_id: str
     settings: str
     earned_tokens: int
-    served_tokens: int
+    served_s: float
     notices: frozenset[str]
 
     def is_lost_in(self, later: _Known, *, is_saved: bool) -> bool:
-        """Compare what it knows with a later state; tokens served are on disk only if it ended in peace."""
+        """Compare what it knows with a later state; the time served is on disk only if it ended in peace."""
         return (
             (self.swarms, self.peer_id, self.settings) != (later.swarms, later.peer_id, later.settings)
             or later.earned_tokens < self.earned_tokens
-            or (is_saved and later.served_tokens < self.served_tokens)
+            or (is_saved and later.served_s < self.served_s)
         )
 
 
@@ -183,12 +183,13 @@ class _Run:
 
 def _known(daemon: DaemonProcess) -> _Known:
     client = daemon.client
+    total = client.call(earnings.SUMMARY).total
     return _Known(
         tuple(swarm.name for swarm in client.call(swarms.LIST).swarms),
         _peer_id(daemon),
         daemon.settings_file.read_text(errors="replace") if daemon.settings_file.exists() else "",
-        client.call(earnings.SUMMARY).total.tokens,
-        client.call(contribution.NOW).total.tokens,
+        total.tokens,
+        total.served_s,
         frozenset(map(str, daemon.status().notices)),
     )
 

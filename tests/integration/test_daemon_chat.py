@@ -10,7 +10,7 @@ import pytest
 from helpers.daemon_process import LOOPBACK, WAIT_S, DaemonProcess, giving_up_after
 from helpers.discreet_logs import assert_discreet
 from potluck_control import schema
-from potluck_control.methods import contribution, gateway, models, swarms
+from potluck_control.methods import earnings, gateway, models, swarms
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.states import State
 from potluck_gateway.client import ask
@@ -56,7 +56,7 @@ def test_own_chat_tells_how_fast_answers_come_and_counts_nothing_as_given(daemon
     assert (status.state, status.model) == (GatewayState.READY, "demo-model")
     assert "".join(ask(status, [ChatMessage("user", PROMPT)], max_tokens=4)) is not None
     daemon.wait_for(_has_measured_speed)
-    after = daemon.client.call(contribution.NOW).total
+    after = daemon.client.call(earnings.SUMMARY).total
     assert after.served_s > 0
     assert (after.tokens, daemon.status().tokens_today) == (0, 0)
     served = daemon.client.call(models.LIST).served
@@ -138,12 +138,12 @@ def test_nothing_outlives_a_killed_daemon_and_the_next_one_has_what_was_counted(
     daemon: DaemonProcess,
 ) -> None:
     said_by(daemon, "generate", "--max-new-tokens", "4", PROMPT)
-    told = daemon.client.call(contribution.NOW).total
+    told = daemon.client.call(earnings.SUMMARY).total
     words = " ".join(word for process in daemon.processes() for word in process.cmdline())
     assert all(name in words for name in ("p2pd", "potluck_engine", "potluck_gateway"))
     daemon.kill()
     assert daemon.wait_all_gone() == []
     assert daemon.socket.exists()  # what a kill leaves behind is no obstacle
     daemon.start()
-    assert daemon.client.call(contribution.NOW).total.served_s >= told.served_s > 0
+    assert daemon.client.call(earnings.SUMMARY).total.served_s >= told.served_s > 0
     daemon.wait_for(lambda now: now.engine.pid is not None)

@@ -210,6 +210,8 @@ async def test_a_store_is_taken_though_another_node_was_restarted_many_times(net
 async def test_garbage_to_the_directory_is_refused_before_hivemind_looks_at_it(
     near: Libp2pHost, far: Libp2pHost, method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    gc.collect()  # tasks that earlier tests left
+    caplog.clear()
     bodies = [b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", os.urandom(500)]
     for length in (1, 19, 21, 40):
         node, key = dht_pb2.NodeInfo(node_id=b"x" * length), [bytes(20)]

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from helpers.desktop import desktop
 from helpers.probe_reports import gives_up, watching
 from helpers.wayland import Compositor, sway, type_text
 from potluck_daemon.presence import idle
-from potluck_daemon.presence.idle import X11IdleProbe
-from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
+from potluck_daemon.presence.idle import IdleProbe, x11_idle
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
+from potluck_daemon.presence.wayland import WaylandIdleProbe
+
+from potluck.sentences import verbatim
 
 IN_USE, AWAY = "keyboard or mouse", "nobody"
 IDLE_AFTER_S = 0.3
@@ -25,7 +28,8 @@ async def test_the_x_server_tells_that_nobody_is_there_and_that_somebody_is_back
     monkeypatch.setattr(idle, "RETURN_INTERVAL_S", 0.05)
     move_mouse = ["xdotool", "mousemove_relative", "5", "5"]
     with desktop() as screen:
-        probe = X11IdleProbe(Surroundings(environment=screen.environment), idle_after_s=IDLE_AFTER_S)
+        at = Surroundings(environment=screen.environment)
+        probe = IdleProbe(verbatim("X11"), partial(x11_idle, at), IDLE_AFTER_S)
         async with watching(probe) as reports:
             await reports.until_named(AWAY)
             while str((await reports.next())[0].who) != IN_USE:  # a probe that looks late does not see each movement
@@ -36,7 +40,7 @@ async def test_the_x_server_tells_that_nobody_is_there_and_that_somebody_is_back
 async def test_an_x_server_within_wayland_is_not_asked() -> None:
     """It counts the input of X programs only."""
     at = Surroundings(environment={"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"})
-    await gives_up(X11IdleProbe(at, idle_after_s=1), ProbeUnavailableError, "Wayland")
+    await gives_up(IdleProbe(verbatim("X11"), partial(x11_idle, at), 1), ProbeUnavailableError, "Wayland")
 
 
 @pytest.mark.wayland

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import psutil
 import pytest
@@ -13,8 +14,8 @@ from helpers.desktop import Desktop, desktop, ended
 from helpers.games import ask_gamemode, gamemoded, window
 from helpers.probe_reports import WAIT_S, gives_up, watching
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence.full_screen import FullScreenProbe
-from potluck_daemon.presence.gamemode import GameModeProbe
+from potluck_daemon.presence import idle
+from potluck_daemon.presence.idle import IdleProbe, x11_idle
 from potluck_daemon.presence.probe import (
     Probe,
     ProbeFailedError,
@@ -23,9 +24,14 @@ from potluck_daemon.presence.probe import (
     Situation,
     Surroundings,
 )
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.services import gamemode
+from potluck_daemon.presence.window_probe import WindowLooks, WindowsProbe
 from potluck_daemon.presence.windows import ActiveWindow
-from potluck_daemon.presence.x11_windows import active_window
+from potluck_daemon.presence.x11 import active_window, x11_windows
 from Xlib.display import Display
+
+from potluck.sentences import verbatim
 
 pytestmark = pytest.mark.screen
 
@@ -42,9 +48,10 @@ def at(screen: Desktop) -> Surroundings:
     return Surroundings(environment=screen.environment)
 
 
-def full_screen_probe(screen: Desktop) -> FullScreenProbe:
+def windows_probe(at: Surroundings) -> WindowsProbe:
     busy_percent = 5.0  # what a busy program gets of a busy machine
-    return FullScreenProbe(at(screen), busy_percent=busy_percent, interval_s=0.05)
+    looks = WindowLooks(at, ProcessTable(at), busy_percent=busy_percent, interval_s=0.05)
+    return WindowsProbe(verbatim("windows"), partial(x11_windows, at), looks)
 
 
 @contextmanager
@@ -62,7 +69,7 @@ def sleeping_game() -> Iterator[int]:
 @pytest.mark.gamemode
 async def test_gamemode_is_heard_until_the_game_or_gamemode_itself_ends(screen: Desktop) -> None:
     with sleeping_game() as pid:
-        async with watching(GameModeProbe(at(screen))) as reports:
+        async with watching(gamemode(at(screen))) as reports:
             await reports.until_named()
             assert not isinstance(ask_gamemode(screen, "QueryStatus", pid), int), "asking started it"
             with gamemoded(screen) as service:
@@ -78,9 +85,8 @@ async def test_gamemode_is_heard_until_the_game_or_gamemode_itself_ends(screen: 
 
 async def test_no_bus_and_no_screen_are_said() -> None:
     nowhere = Surroundings(environment={"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"})
-    await gives_up(GameModeProbe(nowhere), ProbeUnavailableError, "no session bus")
-    probe = FullScreenProbe(nowhere, busy_percent=25.0, interval_s=1.0)
-    await gives_up(probe, ProbeUnavailableError, "no X11 display")
+    await gives_up(gamemode(nowhere), ProbeUnavailableError, "no session bus")
+    await gives_up(windows_probe(nowhere), ProbeUnavailableError, "no X11 display")
 
 
 async def looking(probe: Probe) -> asyncio.Task[None]:
@@ -96,7 +102,8 @@ async def test_a_screen_that_freezes_and_what_goes_away_is_said(monkeypatch: pyt
         servers = (process for process in psutil.Process().children() if process.name() == "Xvfb")
         server = max(servers, key=lambda process: process.create_time())  # other tests may have one too
         with monkeypatch.context() as patch:
-            task = await looking(full_screen_probe(made))
+            patch.setattr(idle, "LONGEST_WAIT_S", 0.1)
+            task = await looking(IdleProbe(verbatim("X11"), partial(x11_idle, at(made)), 60))
             patch.setattr("potluck_daemon.presence.x11.LOOK_TIMEOUT_S", 0.2)
             server.suspend()
             try:
@@ -104,16 +111,16 @@ async def test_a_screen_that_freezes_and_what_goes_away_is_said(monkeypatch: pyt
                     await asyncio.wait_for(task, WAIT_S)
             finally:
                 server.resume()
-        gamemode, windows = await looking(GameModeProbe(at(made))), await looking(full_screen_probe(made))
+        games, windows = await looking(gamemode(at(made))), await looking(windows_probe(at(made)))
     with pytest.raises(ProbeUnavailableError, match="went away"):
-        await gamemode
+        await games
     with pytest.raises(ProbeUnavailableError, match="no X11 display"):
         await windows
 
 
 async def test_a_busy_full_screen_window_is_likely_a_game_until_it_closes(screen: Desktop) -> None:
     likely = Sighting(Reason.FULL_SCREEN, "MyGame", Certainty.LIKELY, "game_window.py")
-    async with watching(full_screen_probe(screen)) as reports:
+    async with watching(windows_probe(at(screen))) as reports:
         for _ in range(3):  # a window may close while it is looked at
             await reports.until_seen()
             with ended(window(screen, "full", "busy")):

@@ -38,7 +38,6 @@ def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: D
     installing.install(machine, installing.placed(headless))
     assert machine.output("potluck", "--version", user="alice").startswith("potluck ")
     if machine.suite == "trixie":
-        is_told_what_will_be_looked_up(machine)
         set_up_with_another_python(machine)
     else:
         said = machine.output("potluck", "setup", "--wheels", "/wheels", user="alice")
@@ -54,12 +53,6 @@ def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: D
     installing.purge(machine, "potluck-headless")
     machine.output("rm", "-f", PYTHON_LIBRARY)  # this test's own
     assert installing.left_behind(before, installing.snapshot(machine)) == []
-
-
-def is_told_what_will_be_looked_up(machine: Debian) -> None:
-    """No list of packages comes along for Python 3.13."""
-    said = machine.output("potluck", "setup", "--check", user="alice")
-    assert "for Python 3.13: looked up during set-up, and kept with hashes" in said
 
 
 def set_up_with_another_python(machine: Debian) -> None:

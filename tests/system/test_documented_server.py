@@ -23,7 +23,7 @@ PATH = "/usr/local/bin:/opt/potluck/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 INVITE = encode_invite(Invite(new_swarm("tiny", "tiny-petals", 4, revision="local")))
 CODES = {"sudo potluck doctor": (0, 1)}  # 1: it found something
 LASTING = ("sudo potluck top", "journalctl -u potluckd -f")
-USERS_OWN = "potluck service install"
+USERS_OWN = ("potluck autostart --daemon on", "potluck start")
 PACKAGERS = ("sudo apt ", "sudo python3 -m venv", "sudo /opt/potluck/bin/pip")  # see test_server_package, test_wheel
 EDITOR = "#!/bin/sh\nprintf '[Service]\\nNice=5\\n' > $1\n"
 
@@ -41,7 +41,7 @@ def machine() -> Iterator[Container]:
 
 def typed(machine: Container, command: str) -> subprocess.CompletedProcess[str]:
     """Run it in a terminal; what ends with Ctrl-C only, until it has shown a line."""
-    user = "donor" if command == USERS_OWN else None
+    user = "donor" if command in USERS_OWN else None
     if command in LASTING:
         command = f"{command} | head -n 1"
     command = f"echo {INVITE} | {command}" if command.endswith("potluck join") else command
@@ -68,5 +68,5 @@ def assert_done(machine: Container, passage: Passage, said: str) -> None:
             assert machine.output("systemctl", "show", "potluckd", "-p", "Nice", "--value") == "5"
         case "sudo potluck drain --within 1h":
             assert "The daemon has ended." in said
-        case "potluck service install":
+        case "potluck start":
             assert machine.output("systemctl", "--user", "is-active", "potluckd", user="donor") == "active"

@@ -1,22 +1,22 @@
 """An environment made by the real uv from a folder of small wheels; torch comes from the interpreter that runs this."""
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from potluck_control.methods.setup import SetupProgress, Step
 from potluck_daemon.environment import plan as planning
-from potluck_daemon.environment import setup as making
+from potluck_daemon.environment import preflight
 from potluck_daemon.environment.machine import Hardware, look
-from potluck_daemon.environment.plan import EnvironmentPlan, is_outdated
-from potluck_daemon.environment.preflight import visit
-from potluck_daemon.environment.setup import PreflightError, set_up
-from potluck_daemon.environment.store import Store, interpreter
+from potluck_daemon.environment.plan import EnvironmentPlan, digest
+from potluck_daemon.environment.setup import set_up
+from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.variants import TORCH, choose_variant
 
-from potluck.errors import NetworkError, PotluckError
-from tests.helpers.wheel_server import lock, make_wheel
+from potluck.errors import PotluckError
+from tests.helpers.wheel_server import lock, make_wheel, sha256
 
 
 @pytest.fixture
@@ -28,7 +28,15 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPlan:
     monkeypatch.setattr(planning, "requirements_of", lambda variant: requirements)
     store = Store(tmp_path / "engines")
     machine = Hardware(glibc=look().glibc, architecture=look().architecture, python=look().python)
-    return EnvironmentPlan(store, machine, choose_variant(machine), visit(store.root), wheels=offered)
+    return EnvironmentPlan(store, machine, choose_variant(machine), wheels=offered)
+
+
+def made(plan: EnvironmentPlan) -> Manifest:
+    """Of the environment in use."""
+    folder = plan.store.current()
+    manifest = read_manifest(folder) if folder is not None else None
+    assert manifest is not None
+    return manifest
 
 
 def ignore(progress: SetupProgress) -> None:
@@ -46,9 +54,9 @@ def fails(folder: Path) -> tuple[str, ...]:
 
 def test_an_environment_is_made_tried_and_used(plan: EnvironmentPlan) -> None:
     steps: list[Step] = []
-    manifest = set_up(plan, lambda progress: steps.append(progress.step))
+    set_up(plan, lambda progress: steps.append(progress.step))
     assert list(dict.fromkeys(steps)) == list(Step)
-    assert manifest.devices
+    assert made(plan).devices
     folder = plan.store.current()
     assert folder is not None
     answer = subprocess.run(
@@ -59,7 +67,6 @@ def test_an_environment_is_made_tried_and_used(plan: EnvironmentPlan) -> None:
     )
     assert answer.stdout == "42\n"
     assert not plan.store.wheels.exists()
-    assert not is_outdated(plan.store)
 
 
 @pytest.mark.parametrize("step", list(Step)[1:])
@@ -71,7 +78,8 @@ def test_whatever_step_is_interrupted_the_next_try_ends_well(plan: EnvironmentPl
     with pytest.raises(KeyboardInterrupt):
         set_up(plan, interrupt, works)
     assert plan.store.current() is None
-    assert set_up(plan, ignore, works).devices
+    set_up(plan, ignore, works)
+    assert made(plan).devices
 
 
 def test_an_environment_that_fails_its_trial_is_not_used(plan: EnvironmentPlan) -> None:
@@ -82,7 +90,6 @@ def test_an_environment_that_fails_its_trial_is_not_used(plan: EnvironmentPlan) 
         plan.wheels / "torch-1.0-py3-none-any.whl"
     )  # a torch without anything in it
     lock(plan.requirements, *plan.wheels.iterdir())
-    assert is_outdated(plan.store)
     with pytest.raises(PotluckError, match="the engine does not work here"):
         set_up(plan, ignore)
     assert plan.store.current() == working
@@ -96,11 +103,18 @@ def test_a_file_that_the_requirements_do_not_know_is_not_installed(plan: Environ
     assert plan.store.current() is None
 
 
-def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: EnvironmentPlan) -> None:
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    return lambda: monkeypatch.setattr(preflight, "free_bytes", lambda folder: 0)
+
+
+def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(
+    plan: EnvironmentPlan, full_disk: Callable[[], None]
+) -> None:
+    full_disk()
     steps: list[Step] = []
-    poor = replace(plan, site=replace(plan.site, free_bytes=0))
-    with pytest.raises(PreflightError, match="B are free"):
-        set_up(poor, lambda progress: steps.append(progress.step))
+    with pytest.raises(PotluckError, match="B are free"):
+        set_up(plan, lambda progress: steps.append(progress.step))
     assert steps == [Step.LOOK]
 
 
@@ -124,9 +138,14 @@ def test_a_broken_environment_is_made_anew_beside_itself_and_stays_until_the_new
     assert plan.store.previous() == broken
 
 
-def test_an_environment_that_works_is_kept_also_on_a_full_disk(plan: EnvironmentPlan) -> None:
-    made = set_up(plan, ignore, works)
-    assert set_up(replace(plan, site=replace(plan.site, free_bytes=0)), ignore, works) == made
+def test_an_environment_that_works_is_kept_also_on_a_full_disk(
+    plan: EnvironmentPlan, full_disk: Callable[[], None]
+) -> None:
+    set_up(plan, ignore, works)
+    before = made(plan)
+    full_disk()
+    set_up(plan, ignore, works)
+    assert made(plan) == before
 
 
 @pytest.mark.parametrize(
@@ -146,40 +165,44 @@ def test_without_an_index_it_is_one_sentence_and_the_next_try_works(
     with monkeypatch.context() as patch:
         for name, value in (variables | {"UV_HTTP_RETRIES": "0", "NO_PROXY": ""}).items():
             patch.setenv(name, value)
-        with pytest.raises(NetworkError, match=text) as raised:
+        with pytest.raises(PotluckError, match=text) as raised:
             set_up(replace(plan, wheels=None), ignore, works)
         assert "try again" in (raised.value.hint or "")
-    assert set_up(plan, ignore, works).devices
+    set_up(plan, ignore, works)
+    assert made(plan).devices
 
 
 @pytest.fixture
 def unlisted(plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPlan:
     """The same on a machine for which only variant cu130 has a list; the folder of wheels stands in for an index."""
     common = plan.requirements
-    monkeypatch.setattr(planning, "is_listed", lambda variant, machine: variant == "cu130")
-    monkeypatch.setattr(making, "requirements_of", lambda variant: common)
+    monkeypatch.setattr(planning, "list_for", lambda variant, machine: common if variant == "cu130" else None)
     return plan
 
 
-def test_a_list_that_does_not_come_along_is_looked_up_once_and_kept_with_hashes(unlisted: EnvironmentPlan) -> None:
+def test_packages_without_a_list_are_looked_up_and_kept_with_hashes(unlisted: EnvironmentPlan) -> None:
     assert unlisted.wheels is not None
-    make_wheel(unlisted.wheels, "torch", version=f"{TORCH}+cpu")
-    said: list[str] = []
-    manifest = set_up(unlisted, lambda progress: said.append(progress.text.text), works)
-    assert manifest.variant == "cpu"
-    assert any(f"chose torch=={TORCH}" in text and str(unlisted.requirements) in text for text in said)
-    assert "--hash=sha256:" in unlisted.requirements.read_text()
-    assert not is_outdated(unlisted.store)
-    kept = unlisted.requirements.read_text()
-    assert set_up(unlisted, ignore, works) == manifest
-    assert unlisted.requirements.read_text() == kept
+    torch = make_wheel(unlisted.wheels, "torch", version=f"{TORCH}+cpu")
+    set_up(unlisted, ignore, works)
+    manifest = made(unlisted)
+    assert (manifest.variant, manifest.requirements) == ("cpu", digest(unlisted.requirements))
+    assert sha256(torch) in unlisted.lock.read_text()
+    set_up(unlisted, ignore, works)
+    assert made(unlisted) == manifest
+    make_wheel(unlisted.wheels, "torch", version=f"{TORCH}+cpu", filling=b"another one")
+    with pytest.raises(PotluckError, match="is not the file that this version was made with"):
+        set_up(unlisted, ignore, lambda folder: fails(folder) if folder == unlisted.store.current() else ("cpu",))
 
 
-def test_without_the_packages_of_a_variant_the_next_best_is_made_and_that_is_said(unlisted: EnvironmentPlan) -> None:
+def test_without_the_packages_of_a_variant_that_of_the_default_index_is_made_and_that_is_said(
+    unlisted: EnvironmentPlan,
+) -> None:
     said: list[str] = []
-    manifest = set_up(unlisted, lambda progress: said.append(progress.text.text), works)
-    assert manifest.variant == "cu130"
-    assert any("variant cpu is not to be had here; this one computes on the processor too" in text for text in said)
+    set_up(unlisted, lambda progress: said.append(progress.text.text), works)
+    assert made(unlisted).variant == "cu130"
+    lines = [text for text in said if text.startswith("variant cpu is not to be had here")]
+    assert "takes more room: variant cu130" in lines[0]
+    assert any("are needed at most" in text for text in said)
 
 
 def test_a_variant_that_was_asked_for_fails_without_its_packages(unlisted: EnvironmentPlan) -> None:

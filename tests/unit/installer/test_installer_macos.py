@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from potluck_daemon.host.launch_agents import APP, DAEMON, agent
 
+from installer.icon import SIZES, icns
 from installer.macos import bundle
 from installer.macos.bundle import fill
-from installer.macos.icon import SIZES, icns
 
 UV = """\
 #!/bin/sh

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from installer.icon import ico
 from installer.windows import files, setup
 
 SOURCE = Path(__file__).parents[3]
@@ -36,7 +37,7 @@ def test_files_are_named_one_by_one_in_order_whatever_the_disk_says(tmp_path: Pa
 
 def test_the_icon_is_one_that_windows_reads() -> None:
     """ICONDIR: reserved 0, type 1, one picture; ICONDIRENTRY: 256 pixels are written as 0, it begins behind it."""
-    icon = setup._icon(SOURCE / "resources/icons/serving.svg")
+    icon = ico()
     assert icon[:6] == bytes((0, 0, 1, 0, 1, 0))
     assert icon[6:8] == bytes((0, 0))
     assert int.from_bytes(icon[18:22], "little") == 22
