@@ -46,10 +46,6 @@ class Child:
         """Return the last line of its errors after its end; empty if there is none."""
         return "".join((await self.last_lines())[-1:])
 
-    def ask_to_end(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.terminate()
-
     def kill(self) -> None:
         """End the process and everything that it started."""
         with contextlib.suppress(ProcessLookupError):

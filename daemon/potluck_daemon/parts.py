@@ -15,7 +15,7 @@ from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.models import Served
 from potluck_control.places import Places
-from potluck_control.schema import Status, SwarmStatus, Transition
+from potluck_control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, SwarmStatus, Transition
 
 from potluck.sentences import NOTHING, Sentence
 from potluck.tasks import start_task
@@ -89,14 +89,14 @@ class Parts:
     def announce(self, transition: Transition) -> None:
         self.history.append(transition)
         self.manager.status(str(transition.text))
-        self.broadcast.publish_transition(transition)
+        self.broadcast.publish(TRANSITION_EVENT, transition)
         self.gateway.hear(transition)
         self.remember()
         self.memory.try_to_save()
 
     def publish_status(self) -> None:
         if self.broadcast.num_readers:
-            self.broadcast.publish_status(self.status())
+            self.broadcast.publish(STATUS_EVENT, self.status())
 
     def remember(self) -> None:
         self.memory.state = replace(self.memory.state, swarm=self.swarm())

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from msgspec import Raw
 from potluck_control.lines import Told, line
-from potluck_control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, Transition
+from potluck_control.schema import TRANSITION_EVENT
 
 from potluck.protocol.codec import encode
 
@@ -45,12 +45,6 @@ class Broadcast:
     async def wait_for_readers(self) -> None:
         """Wait until somebody reads."""
         await self._has_readers.wait()
-
-    def publish_status(self, status: Status) -> None:
-        self.publish(STATUS_EVENT, status)
-
-    def publish_transition(self, transition: Transition) -> None:
-        self.publish(TRANSITION_EVENT, transition)
 
     def publish(self, topic: str, value: object) -> None:
         """Publish the news of a topic of `schema.EVENT_TYPES`."""

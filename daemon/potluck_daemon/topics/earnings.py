@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TypeVar
 
 from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import earnings
 from potluck_control.methods.periods import SeriesParams
 
-from potluck_daemon.ledger.history import LedgerHistory
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.topics.topic import Topic, answers
-
-R = TypeVar("R")
 
 
 class EarningsTopic(Topic):
     @answers(earnings.SUMMARY)
     async def _summary(self, _: Empty) -> earnings.Earnings:
         await self._count()
-        found = await self._ask(lambda history: history.summary(time.time(), self._price_kwh))
+        found = await self._parts.clerk.ask(lambda ledger: ledger.history.summary(time.time(), self._price_kwh))
         return structs.replace(found, sources=self._parts.account.budget.sources)
 
     @answers(earnings.SERIES)
     async def _series(self, params: SeriesParams) -> earnings.EarningsSeries:
         await self._count()
-        return await self._ask(
-            lambda history: history.series(params.period, params.count, time.time(), self._price_kwh)
+        return await self._parts.clerk.ask(
+            lambda ledger: ledger.history.series(params.period, params.count, time.time(), self._price_kwh)
         )
 
     @answers(earnings.BY_MODEL)
     async def _by_model(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
-        return await self._ask(lambda history: history.by_model(params.days, params.limit, time.time()))
+        return await self._parts.clerk.ask(
+            lambda ledger: ledger.history.by_model(params.days, params.limit, time.time())
+        )
 
     @answers(earnings.BY_PERSON)
     async def _by_person(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
-        return await self._ask(lambda history: history.by_person(params.days, params.limit, time.time()))
+        return await self._parts.clerk.ask(
+            lambda ledger: ledger.history.by_person(params.days, params.limit, time.time())
+        )
 
     @answers(earnings.CHECK)
     async def _check(self, _: Empty) -> earnings.LedgerCheck:
@@ -59,6 +58,3 @@ class EarningsTopic(Topic):
         await account.sample_use(self._configuration.settings.limits)
         account.count_time(is_serving=self._parts.loop.is_serving)
         await self._parts.clerk.save_hours()
-
-    async def _ask(self, question: Callable[[LedgerHistory], R]) -> R:
-        return await self._parts.clerk.ask(lambda ledger: question(ledger.history))

@@ -241,12 +241,12 @@ async def test_a_caller_that_leaves_in_the_middle_harms_nobody(path: Path) -> No
 async def test_events_begin_with_the_present_status_and_a_reader_that_leaves_frees_its_stream(
     path: Path, daemon: Daemon
 ) -> None:
-    daemon.broadcast.publish_status(SERVING)
+    daemon.broadcast.publish(schema.STATUS_EVENT, SERVING)
     transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused by you"))
     events = ControlClient(path).events()
     assert await asyncio.to_thread(next, events) == SERVING
-    daemon.broadcast.publish_transition(transition)
-    daemon.broadcast.publish_status(PAUSED)
+    daemon.broadcast.publish(schema.TRANSITION_EVENT, transition)
+    daemon.broadcast.publish(schema.STATUS_EVENT, PAUSED)
     assert await asyncio.to_thread(next, events) == transition
     assert await asyncio.to_thread(next, events) == PAUSED
     assert daemon.broadcast.num_readers == 1
@@ -264,9 +264,9 @@ async def test_a_subscriber_gets_the_topics_that_it_named_beside_its_answers(pat
 
     writer.write(request("subscribe", id=7, params={"topics": ["transition", "of a newer version"]}))
     assert await heard() == {"id": 7, "result": {}}
-    daemon.broadcast.publish_status(PAUSED)
-    daemon.broadcast.publish_transition(
-        schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused"))
+    daemon.broadcast.publish(schema.STATUS_EVENT, PAUSED)
+    daemon.broadcast.publish(
+        schema.TRANSITION_EVENT, schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused"))
     )
     assert (await heard())["topic"] == "transition"
     writer.write(request("status", id=8))
@@ -291,8 +291,10 @@ async def test_a_slow_reader_gets_the_newest_status_and_every_transition() -> No
     broadcast = Broadcast()
     subscription = broadcast.subscribe()
     for tokens in range(100):
-        broadcast.publish_status(schema.Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "t", tokens_today=tokens))
-    broadcast.publish_transition(schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, NOTHING))
+        broadcast.publish(
+            schema.STATUS_EVENT, schema.Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "t", tokens_today=tokens)
+        )
+    broadcast.publish(schema.TRANSITION_EVENT, schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, NOTHING))
     first = json.loads(await subscription.next())
     assert (first["topic"], first["data"]["tokens_today"]) == ("status", 99)
     assert json.loads(await subscription.next())["topic"] == "transition"
@@ -323,7 +325,7 @@ async def test_a_socket_that_somebody_removed_or_replaced_is_made_again_and_conn
         assert await asyncio.to_thread(ControlClient(place).call, schema.STATUS) == SERVING
         assert place.stat().st_mode & 0o777 == 0o600
     assert not path.exists()
-    daemon.broadcast.publish_status(PAUSED)
+    daemon.broadcast.publish(schema.STATUS_EVENT, PAUSED)
     assert await asyncio.to_thread(next, events) == PAUSED
     events.close()
     other.unlink()
@@ -412,7 +414,7 @@ async def test_events_come_through_and_end_with_their_reader(broadcast: Broadcas
     transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused by you"))
     events = ControlClient(line).events()
     assert await asyncio.to_thread(next, events) == SERVING
-    broadcast.publish_transition(transition)
+    broadcast.publish(schema.TRANSITION_EVENT, transition)
     assert await asyncio.to_thread(next, events) == transition
     assert await asyncio.to_thread(ControlClient(line).call, schema.STATUS) == SERVING  # beside it
     await asyncio.to_thread(events.close)
