@@ -69,13 +69,15 @@ class NvmlReader:
 
     def read(self) -> tuple[NvidiaGpu, ...]:
         """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError."""
-        if self._nvml is None:
+        is_new = self._nvml is None
+        if is_new:
             self._nvml, self.problem = _load()
         nvml = self._nvml
         if nvml is None:
             return ()
         try:
-            self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
+            if is_new:
+                self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
             return tuple(self._gpu(index) for index in range(nvml.nvmlDeviceGetCount()))
         except nvml.NVMLError as error:  # a GPU fell off the bus, the driver was updated: begin again next time
             self.close()
