@@ -1,7 +1,7 @@
 """Runs a helper process that reports its progress in lines, and ends it with everything that it started.
 
-It knows nothing of what the lines say. The process's standard input stays open while the daemon lives, so its end tells
-the process that nobody waits for it.
+`print_line` is the process's side. Nothing here knows what the lines say. The process's standard input stays open while
+the daemon lives, so its end tells the process that nobody waits for it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+
+from potluck.protocol.codec import encode
 
 _LAST_LINES = 30
 
@@ -46,6 +49,11 @@ class Child:
         """Return the last line of its errors after its end; empty if there is none."""
         return "".join((await self.last_lines())[-1:])
 
+    async def failure(self) -> str:
+        """Wait until it has ended by itself. Return why it failed; empty if it did not."""
+        code = await self.wait()
+        return "" if code == 0 else await self.last_words() or f"exit code {code}"
+
     def kill(self) -> None:
         """End the process and everything that it started."""
         with contextlib.suppress(ProcessLookupError):
@@ -75,3 +83,9 @@ async def started(command: Sequence[str], environment: Mapping[str, str]) -> Asy
         yield child
     finally:
         await child.close()
+
+
+def print_line(line: object) -> None:
+    """Print one line for the daemon that started this process."""
+    sys.stdout.buffer.write(encode(line) + b"\n")
+    sys.stdout.buffer.flush()

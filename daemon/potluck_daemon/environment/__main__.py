@@ -14,7 +14,8 @@ from pathlib import Path
 from potluck_control.methods.setup import Problem, SetupProgress, Step
 
 from potluck.errors import PotluckError, explained
-from potluck.protocol.codec import decode, encode
+from potluck.protocol.codec import decode
+from potluck_daemon.child import print_line
 from potluck_daemon.environment.machine import look
 from potluck_daemon.environment.plan import make_plan
 from potluck_daemon.environment.setup import roll_back, set_up
@@ -33,7 +34,7 @@ def main() -> int:
         nonlocal said_at
         if progress.step is not Step.FETCH or time.monotonic() - said_at > _INTERVAL_S:
             said_at = time.monotonic()
-            _print(SetupLine(progress))
+            print_line(SetupLine(progress))
 
     engines, asked = Path(request.engines), request.asked
     try:
@@ -45,14 +46,9 @@ def main() -> int:
         known = error if isinstance(error, PotluckError) else explained(error, engines)
         if known is None:
             raise
-        _print(SetupLine(problem=Problem(known.sentence, known.advice)))
+        print_line(SetupLine(problem=Problem(known.sentence, known.advice)))
         return 1
     return 0
-
-
-def _print(line: SetupLine) -> None:
-    sys.stdout.buffer.write(encode(line) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

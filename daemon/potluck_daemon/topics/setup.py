@@ -124,8 +124,7 @@ class SetupTopic(Topic):
                     said = decode(SetupLine, line)
                     problem, self._progress = said.problem or problem, said.progress or self._progress
                     self._publish()
-                code = await child.wait()
-                why = "" if code == 0 else await child.last_words() or f"exit code {code}"
+                why = await child.failure()
         except OSError as error:
             text = sentence("the set-up cannot be started: {why}", why=str(error.strerror))
             return Problem(text, sentence("is there enough memory?"))

@@ -130,10 +130,9 @@ class UpdatesTopic(Topic):
             problem, self._progress = said.problem or problem, said.progress or self._progress
             if time.monotonic() - self._shown_at > _SHOW_INTERVAL_S:
                 self._show()
-        code = await child.wait()
-        if code == 0 or problem is not None:
+        why = await child.failure()
+        if problem is not None or not why:
             return problem
-        why = await child.last_words() or f"exit code {code}"
         hint = sentence("to see more, in a terminal: potluck update --check")
         return Problem(sentence("the check for updates failed: {why}", why=why), hint)
 

@@ -14,8 +14,8 @@ from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import find_places
 
 from potluck.errors import PotluckError
-from potluck.protocol.codec import encode
 from potluck.sentences import Sentence
+from potluck_daemon.child import print_line
 from potluck_daemon.settings.store import load
 from potluck_daemon.updates.manifest import is_newer
 from potluck_daemon.updates.notes import NotesFile, UpdateLine
@@ -32,18 +32,13 @@ def main() -> int:
             if versions is not None and "--stage" in sys.argv and is_newer(offer.version, version("potluck")):
                 stage(offer, settings.url, versions, _tell_progress)
     except PotluckError as error:
-        _tell(UpdateLine(problem=Problem(error.sentence, error.advice)))
+        print_line(UpdateLine(problem=Problem(error.sentence, error.advice)))
         return 1
     return 0
 
 
 def _tell_progress(text: Sentence, done: int, total: int) -> None:
-    _tell(UpdateLine(UpdateProgress(text, done, total)))
-
-
-def _tell(line: UpdateLine) -> None:
-    sys.stdout.buffer.write(encode(line) + b"\n")
-    sys.stdout.buffer.flush()
+    print_line(UpdateLine(UpdateProgress(text, done, total)))
 
 
 if __name__ == "__main__":
