@@ -32,7 +32,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Window:
-    """The active one."""
+    """The active window, as the X server or a compositor describes it."""
 
     of: int  # the place of its process in the list
     name: str

@@ -57,7 +57,7 @@ class ModelsFolder(Struct, frozen=True):
 
 
 class Models(Struct, frozen=True):
-    """What is served, and what is stored."""
+    """The model that this computer serves, and those that it stores."""
 
     served: Served | None
     folder: ModelsFolder

@@ -154,7 +154,7 @@ def root(tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 @pytest.fixture
 async def installation(places: Places, environment: dict[str, str], root: Path) -> AsyncIterator[Daemon]:
-    """Its daemon."""
+    """Run the daemon of the installation at `root`."""
     async with own_daemon(places, environment) as daemon:
         yield daemon
 

@@ -1,4 +1,4 @@
-"""What is remembered of a publisher, by whom it is written, and what a damaged file means."""
+"""The notes about a publisher: only one process writes them, and a damaged file counts as empty."""
 
 from pathlib import Path
 
