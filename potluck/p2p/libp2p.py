@@ -103,6 +103,7 @@ class Libp2pHost:
         if self.members is not None:
             self._handlers[PRESENT] = Handler(self.members.answer_present)
             self._handlers[ROSTER] = Handler(self.members.answer_roster)
+        self._ports = contextlib.ExitStack()
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
         self._lost = asyncio.Event()
@@ -130,11 +131,11 @@ class Libp2pHost:
         _quiet_hivemind()
         for addr in (*config.listen_addrs, *config.announce_addrs):
             addresses.checked(addr)
-        ports.require_free_ports(config.listen_addrs)
         is_known_identity = config.identity_path is not None and config.identity_path.exists()
         identity = Identity.load_or_create(config.identity_path) if config.identity_path else Identity.generate()
         self = cls(config, identity)
         try:
+            self._ports = ports.claim_ports(config.listen_addrs)
             self._directory = RuntimeDir.create(config.runtime_dir)
             if config.identity_path is not None:
                 self._identity_lock = _lock_identity(config.identity_path)
@@ -287,6 +288,7 @@ class Libp2pHost:
             self._directory.remove()
         if self._identity_lock is not None:
             os.close(self._identity_lock)
+        self._ports.close()
 
     async def _patiently(self, attempt: Callable[[], Awaitable[None]]) -> None:
         async def attempt_if_not_lost() -> None:

@@ -6,7 +6,9 @@ import errno
 import ipaddress
 import re
 import socket
+import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from potluck.errors import NetworkError
 from potluck.sentences import sentence
@@ -47,11 +49,25 @@ def require_free_ports(addrs: Sequence[str]) -> None:
     for addr in addrs:
         error = _obstacle(addr)
         if error is not None:
-            host, port = part(addr, "ip4") or part(addr, "ip6"), part(addr, "tcp")
-            raise NetworkError(
-                sentence("cannot listen on {host} port {number}: {why}", host=host, number=port, why=error.strerror),
-                hint=sentence("choose another port, or 0 for any free one"),
-            ) from error
+            raise _taken(addr, error) from error
+
+
+def claim_ports(addrs: Sequence[str]) -> ExitStack:
+    """Keep other nodes of this computer away from free ports until the returned stack is closed.
+
+    Of two nodes that start at the same moment, each would find a port free, and their p2pd's would share it.
+
+    Raises:
+        NetworkError: another program listens at one of them, or another node claims it.
+    """
+    require_free_ports(addrs)
+    with ExitStack() as claims:
+        for addr in dict.fromkeys(addrs):
+            try:
+                claims.enter_context(_claim(addr))
+            except OSError as error:
+                raise _taken(addr, error) from error
+        return claims.pop_all()
 
 
 def with_free_ports(addrs: Sequence[str]) -> tuple[str, ...]:
@@ -81,7 +97,7 @@ def _obstacle(addr: str) -> OSError | None:
         if host is None or port is None or port == "0":
             continue
         try:
-            with socket.socket(family, socket.SOCK_STREAM) as probe:
+            with _claim(addr), socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # past connections do not count
                 if name == "ip6":
                     probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as p2pd listens
@@ -91,6 +107,26 @@ def _obstacle(addr: str) -> OSError | None:
             if error.errno != errno.EAFNOSUPPORT or host not in ANY:  # a family that is missing has no IPs to be busy
                 return error
     return None
+
+
+def _claim(addr: str) -> socket.socket:
+    """Return a socket with a name that only one process has, in no file system (Linux only). Raises OSError."""
+    claim = socket.socket(socket.AF_UNIX)
+    if sys.platform == "linux" and part(addr, "tcp") not in (None, "0"):
+        try:
+            claim.bind(f"\0potluck{addr}")
+        except OSError:
+            claim.close()
+            raise
+    return claim
+
+
+def _taken(addr: str, error: OSError) -> NetworkError:
+    host, port = part(addr, "ip4") or part(addr, "ip6"), part(addr, "tcp")
+    return NetworkError(
+        sentence("cannot listen on {host} port {number}: {why}", host=host, number=port, why=error.strerror),
+        hint=sentence("choose another port, or 0 for any free one"),
+    )
 
 
 def tcp_port(addrs: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -27,8 +28,7 @@ from types import MappingProxyType
 
 from helpers.daemon_process import LOOPBACK, giving_up_after
 from potluck_control.client import ControlClient
-from potluck_control.schema import Status
-from potluck_daemon.swarms.contact import free_port
+from potluck_control.schema import STATUS, Status
 
 WAIT_S = 300.0
 _PRINTED = {"INVITE": r"potluck4:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}
@@ -105,7 +105,8 @@ class Reader:
         self._python: subprocess.Popen[str] | None = None
         settings = self.home / ".config" / "potluck" / "settings.toml"
         settings.parent.mkdir(parents=True)
-        settings.write_text(LOOPBACK.replace("/tcp/0", f"/tcp/{free_port()}"))  # the same after a restart
+        with socket.create_server(("127.0.0.1", 0)) as free:  # a port of its own, the same after a restart
+            settings.write_text(LOOPBACK.replace("/tcp/0", f"/tcp/{free.getsockname()[1]}"))
         (self.home / "run").mkdir(mode=0o700)
         self._tidy = subprocess.Popen(
             [sys.executable, "-c", _TIDY_UP, self.home], stdin=subprocess.PIPE, start_new_session=True
@@ -256,10 +257,10 @@ class Reader:
     def wait_for(self, wanted: Callable[[Status], bool]) -> None:
         """Return when the daemon's status is as wanted."""
         client = ControlClient(self.home / "run" / "potluck" / "potluckd.sock")
-        for event in client.events():
-            if isinstance(event, Status) and wanted(event):
-                return
-        raise AssertionError("the daemon ended")
+        end = time.monotonic() + WAIT_S
+        while not wanted(status := client.call(STATUS)):
+            assert time.monotonic() < end, f"the status did not become as wanted: {status}"
+            time.sleep(0.2)
 
     def replaced(self, text: str) -> str:
         for word in sorted(self.words, key=len, reverse=True):

@@ -156,6 +156,18 @@ async def test_a_port_of_another_node_is_in_use(network: Starter, folder: Path) 
     assert "port" in error.message
 
 
+async def test_one_of_two_nodes_that_start_at_once_gets_the_port(network: Starter, folder: Path) -> None:
+    address = f"/ip4/{own_address()}/tcp/{PORT}"
+    config = HostConfig(bootstrap_peers=network.bootstrap, runtime_dir=folder / "run", listen_addrs=(address,))
+    starts = (Libp2pHost.start(replace(config, patience_s=PATIENCE_S)) for _ in range(2))
+    ends = await asyncio.gather(*map(soon, starts), return_exceptions=True)
+    hosts = [end for end in ends if isinstance(end, Libp2pHost)]
+    for host in hosts:
+        await host.close()
+    assert len(hosts) == 1
+    assert any("in use" in str(end) for end in ends if isinstance(end, NetworkError))
+
+
 async def test_the_same_identity_on_another_machine_is_refused(network: Starter, folder: Path) -> None:
     identity = Identity.generate()
     first = await network.start(identity)

@@ -1,5 +1,6 @@
 import errno
 import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from potluck.errors import NetworkError
 from potluck.p2p.ports import (
     check_announced_address,
     check_listen_address,
+    claim_ports,
     everywhere,
     require_free_ports,
     tcp_ports,
@@ -70,6 +72,17 @@ def test_a_family_that_the_computer_lacks_takes_no_port(monkeypatch: pytest.Monk
 def test_a_taken_port_that_was_asked_for_is_an_error(taken: str) -> None:
     with pytest.raises(NetworkError, match=r"cannot listen on 127\.77\.0\.1 port \d+: Address already in use"):
         require_free_ports([taken])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no names outside the file system")
+def test_a_port_that_another_node_is_about_to_take_is_taken() -> None:
+    address = f"/ip4/{HOST}/tcp/{free_port()}"
+    with claim_ports([address]):
+        with pytest.raises(NetworkError, match="Address already in use"):
+            claim_ports([address])
+        assert with_free_ports([address]) != (address,)
+        claim_ports(["/ip4/127.0.0.1/tcp/0"]).close()
+    claim_ports([address]).close()
 
 
 @pytest.mark.parametrize(
