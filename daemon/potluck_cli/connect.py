@@ -30,6 +30,7 @@ from potluck_daemon.settings.store import load
 from potluck.errors import PotluckError, UsageError
 from potluck.locks import is_locked
 from potluck.membership.membership import Membership
+from potluck.p2p.contention import stretched
 from potluck_cli.terminal import Wait
 
 START_TIMEOUT_S = 20.0
@@ -254,7 +255,7 @@ def start_daemon(within_s: float = START_TIMEOUT_S) -> DaemonHello:
 
     Two calls at the same time start one daemon: its lock decides, and both find it. Raises PotluckError.
     """
-    lock, deadline = find_places().lock_file, time.monotonic() + within_s
+    lock, deadline = find_places().lock_file, time.monotonic() + stretched(within_s)
     process = None
     with Wait("Starting the daemon", 3), contextlib.ExitStack() as pipes:
         while time.monotonic() < deadline:
