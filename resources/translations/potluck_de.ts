@@ -2693,6 +2693,10 @@
         <translation>gateway.address {address} kann nicht geöffnet werden: {why}</translation>
     </message>
     <message>
+        <source>install Potluck elsewhere, for example in /opt, see docs/headless.md</source>
+        <translation>installiere Potluck anderswo, zum Beispiel in /opt, siehe docs/headless.md</translation>
+    </message>
+    <message>
         <source>layers {blocks} are served by few</source>
         <translation>die Schichten {blocks} stellen nur wenige bereit</translation>
     </message>
@@ -2943,6 +2947,10 @@
     <message>
         <source>the swarm&apos;s model is being changed already</source>
         <translation>das Modell des Schwarms wird schon gewechselt</translation>
+    </message>
+    <message>
+        <source>the system service can&apos;t see {path}: its sandbox hides home and temporary folders</source>
+        <translation>der Systemdienst kann {path} nicht sehen: seine Sandbox verbirgt Home-Verzeichnisse und temporäre Ordner</translation>
     </message>
     <message>
         <source>the tray app is not installed beside this program</source>

@@ -2693,6 +2693,10 @@
         <translation>no se puede escuchar en gateway.address {address}: {why}</translation>
     </message>
     <message>
+        <source>install Potluck elsewhere, for example in /opt, see docs/headless.md</source>
+        <translation>instala Potluck en otro lugar, por ejemplo en /opt, mira docs/headless.md</translation>
+    </message>
+    <message>
         <source>layers {blocks} are served by few</source>
         <translation>pocos sirven las capas {blocks}</translation>
     </message>
@@ -2943,6 +2947,10 @@
     <message>
         <source>the swarm&apos;s model is being changed already</source>
         <translation>el modelo del enjambre ya se está cambiando</translation>
+    </message>
+    <message>
+        <source>the system service can&apos;t see {path}: its sandbox hides home and temporary folders</source>
+        <translation>el servicio del sistema no puede ver {path}: su aislamiento oculta las carpetas personales y las temporales</translation>
     </message>
     <message>
         <source>the tray app is not installed beside this program</source>

@@ -27,6 +27,7 @@ _SYSTEM_FOLDER = Path("/etc/systemd/system")
 _ALL_USERS = Path("/etc/systemd/user")
 _BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 _PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
+_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # by ProtectHome and PrivateTmp in the system's unit
 _SYSTEM_FILES = {  # of `resources/systemd/`: systemd makes the service's user and its folders from them
     "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
     "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
@@ -90,12 +91,14 @@ def enable(*, is_system: bool) -> None:
     The unit is written anew unless a package or a person made it.
 
     Raises:
-        PotluckError: systemd refuses.
+        PotluckError: systemd refuses, or the machine's own service could not read Potluck's files.
         OSError: the unit cannot be written.
     """
     _require_systemd(is_system=is_system)
     path = unit_path(is_system=is_system)
     if _is_ours(path, is_system=is_system) or not path.exists():
+        if is_system:
+            _require_visible()
         for name, (file, command) in _SYSTEM_FILES.items() if is_system else ():
             write_atomically(file, (resource("systemd") / name).read_bytes(), mode=0o644)
             run(*command, str(file))
@@ -142,6 +145,17 @@ def _require_systemd(*, is_system: bool) -> None:
     """Raise PotluckError where no systemd answers."""
     hint = sentence("start the daemon with: potluck start")
     run("systemctl", *(() if is_system else ("--user",)), "show-environment", hint=hint)
+
+
+def _require_visible() -> None:
+    """Raise UsageError where the sandbox of the system's unit hides Potluck's programs, packages or interpreter."""
+    for path in (program("potluckd"), Path(__file__), Path(sys.base_prefix)):
+        if any(path.resolve().is_relative_to(os.path.realpath(folder)) for folder in _HIDDEN):
+            text = sentence(
+                "the system service can't see {path}: its sandbox hides home and temporary folders", path=path
+            )
+            hint = sentence("install Potluck elsewhere, for example in /opt, see docs/headless.md")
+            raise UsageError(text, hint=hint)
 
 
 def _is_ours(path: Path, *, is_system: bool) -> bool:

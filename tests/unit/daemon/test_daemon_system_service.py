@@ -3,12 +3,13 @@
 import argparse
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from helpers.members import founded, invited
 from potluck_cli import join, start
-from potluck_cli.main import main
+from potluck_cli.main import EXIT_USAGE, main
 from potluck_control import schema
 from potluck_control.places import system_places
 from potluck_daemon.host import login, units
@@ -79,6 +80,7 @@ def test_autostart_writes_the_systems_unit_and_its_users_files_and_removes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(units, "_PACKAGED", tmp_path / "none")
+    monkeypatch.setattr(units, "_HIDDEN", ())
     monkeypatch.setattr(units, "_SYSTEM_FILES", {"potluck.sysusers": (tmp_path / "etc" / "users.conf", ("made",))})
     monkeypatch.setattr(units, "program", lambda name: Path("/opt/bin", name))
     assert main(["autostart", "--system", "--daemon", "on"]) == 0
@@ -88,6 +90,39 @@ def test_autostart_writes_the_systems_unit_and_its_users_files_and_removes_them(
     assert "ExecStart=/opt/bin/potluckd --system" in (tmp_path / "etc" / UNIT).read_text()
     assert main(["autostart", "--system", "--daemon", "off"]) == 0
     assert list((tmp_path / "etc").iterdir()) == []
+
+
+@pytest.mark.parametrize("part", ["program", "link to the program", "package", "interpreter"])
+def test_autostart_refuses_a_system_service_whose_sandbox_would_hide_a_part_of_potluck(
+    calls: list[tuple[str, ...]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
+) -> None:
+    home = tmp_path / "home"
+    place = home / "ana" / "potluck"
+    place.mkdir(parents=True)
+    (tmp_path / "potluckd").symlink_to(place)
+    program = {"program": place, "link to the program": tmp_path / "potluckd"}.get(part, Path("/opt/bin/potluckd"))
+    monkeypatch.setattr(units, "program", lambda name: program)
+    monkeypatch.setattr(units, "__file__", str(place if part == "package" else "/opt/units.py"))
+    monkeypatch.setattr(sys, "base_prefix", str(place if part == "interpreter" else "/usr"))
+    monkeypatch.setattr(units, "_PACKAGED", tmp_path / "none")
+    monkeypatch.setattr(units, "_HIDDEN", (str(home),))
+    assert main(["autostart", "--system", "--daemon", "on"]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "sandbox hides home and temporary folders" in said
+    assert "docs/headless.md" in said
+    assert not (tmp_path / "etc").exists()
+    assert calls == [("systemctl", "show-environment")]
+
+
+def test_the_sandbox_of_the_system_service_hides_the_folders_that_autostart_refuses() -> None:
+    text = units.unit_text(is_system=True)
+    assert "\nProtectHome=yes\n" in text
+    assert "\nPrivateTmp=yes\n" in text
+    assert set(units._HIDDEN) == {"/home", "/root", "/run/user", "/tmp", "/var/tmp"}  # as systemd.exec(5) lists them
 
 
 def test_only_root_changes_the_system_service(monkeypatch: pytest.MonkeyPatch, calls: list[tuple[str, ...]]) -> None:
