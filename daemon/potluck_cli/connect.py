@@ -24,7 +24,7 @@ from potluck_control.schema import DaemonHello, Status
 from potluck_control.settings import Settings
 from potluck_control.states import State
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, holder
-from potluck_daemon.host.units import installed, stop_service
+from potluck_daemon.host.units import stop_service
 from potluck_daemon.settings.store import load
 
 from potluck.errors import PotluckError, UsageError
@@ -225,8 +225,7 @@ def end_silent(error: DaemonHungError | DaemonUnreachableError) -> None:
         pass  # it has ended meanwhile
     except PermissionError:
         raise UsageError(f"process {pid} belongs to another user", hint="sudo potluck stop") from None
-    if (unit := installed()) is not None:
-        stop_service(unit)
+    stop_service()
 
 
 def end_process(pid: int, patience_s: float) -> None:

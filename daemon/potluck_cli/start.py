@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.resources import DEMO_MODEL
-from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, installed, start_service
+from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, start_service
 from potluck_daemon.updates.versions import MAX_STARTS, TRIAL_S, own_versions
 
 from potluck.errors import PotluckError
@@ -93,8 +93,7 @@ def _start(within_s: float) -> str:
         if not error.pid:
             raise
         pid, silent = 0, error.pid  # it starts or ends, or makes its socket again
-    if not pid and not silent and (unit := installed()) is not None:
-        start_service(unit)
+    if not pid and not silent and start_service():
         return "Started the service potluckd."
     started = pid or start_daemon(within_s).pid
     if started in (pid, silent):

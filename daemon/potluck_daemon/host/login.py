@@ -30,14 +30,15 @@ Icon=potluck
 Terminal=false
 """
 _OFF = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # outranks an entry for all users
+_NO_APP = sentence("the tray app is not installed beside this program")
+_ONLY_ROOT = sentence("this daemon is the machine's own service, which only root can change")
 _SWITCHED_OFF = re.compile(r"(?m)^(Hidden[ \t]*=[ \t]*true|X-GNOME-Autostart-enabled[ \t]*=[ \t]*false)[ \t]*$")
 
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
     """Return what starts at the next log-in, and why something can't be changed."""
     starts_daemon, daemon_problem = _daemon(places)
-    app_problem = NOTHING if _app_command() else sentence("the tray app is not installed beside this program")
-    return LoginStart(_app(environment), starts_daemon, app_problem, daemon_problem)
+    return LoginStart(_app(environment), starts_daemon, NOTHING if _app_command() else _NO_APP, daemon_problem)
 
 
 def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
@@ -49,10 +50,7 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     """
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
-        raise UsageError(
-            sentence("the tray app is not installed beside this program"),
-            hint=sentence("install the package with the app, see docs/install.md"),
-        )
+        raise UsageError(_NO_APP, hint=sentence("install the package with the app, see docs/install.md"))
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
     elif any(map(_is_on, _entries_for_all(environment))) is is_wanted:
@@ -69,7 +67,7 @@ def set_daemon(places: Places, is_wanted: bool) -> None:
         raise UsageError(sentence("Potluck has no system service on a Mac"))
     if places.is_system and os.geteuid() != 0:
         hint = f"sudo potluck autostart --system --daemon {'on' if is_wanted else 'off'}"
-        raise UsageError(sentence("this daemon is the machine's own service, which only root can change"), hint=hint)
+        raise UsageError(_ONLY_ROOT, hint=hint)
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.DAEMON, units.program("potluckd") if is_wanted else None)
     elif is_wanted:
@@ -102,7 +100,7 @@ def _daemon(places: Places) -> tuple[bool, Sentence]:
         why = error.sentence
         return False, sentence("{why}: start it in another way, or let the tray app do so", why=why)
     if places.is_system and os.geteuid() != 0:
-        return is_on, sentence("this daemon is the machine's own service, which only root can change")
+        return is_on, _ONLY_ROOT
     if is_on and not places.is_system and units.is_for_all_users():
         return is_on, sentence("an administrator starts it for all users")
     return is_on, NOTHING

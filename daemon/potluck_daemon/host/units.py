@@ -17,16 +17,14 @@ from potluck.sentences import Sentence, sentence
 
 UNIT = "potluckd.service"
 STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
-_SYSTEM_TEMPLATE = "potluckd-system.service"
-_DAEMON = "@POTLUCKD@"
-_COMMAND = "@POTLUCK@"
 _MARKS = ("# Made by `potluck autostart`", "# Installed by `potluck service install")  # now and formerly
-_GROUPS = "@GPU_GROUPS@"
 _GPU_GROUPS = ("render", "video")  # may use a GPU; a unit that names a missing group does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
 _ALL_USERS = Path("/etc/systemd/user")
 _BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 _PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
+_TIMEOUT_S = 120.0
+_OTHERWISE = sentence("start the daemon with: potluck start")
 _HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # by ProtectHome and PrivateTmp in the system's unit
 _SYSTEM_FILES = {  # of `resources/systemd/`: systemd makes the service's user and its folders from them
     "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
@@ -34,55 +32,46 @@ _SYSTEM_FILES = {  # of `resources/systemd/`: systemd makes the service's user a
 }
 
 
-def installed() -> Path | None:
-    """Return the unit of `potluck start`: the system's for root, else this user's; None without unit or systemd."""
-    if not _BOOTED.is_dir():
-        return None
-    unit = unit_path(is_system=os.geteuid() == 0)
-    return next((path for path in (unit, unit_path(is_system=False)) if path.exists()), None)
+def start_service() -> bool:
+    """Start the daemon by its unit, if there is one. Return whether there is. Raises PotluckError."""
+    return _command_service("start")
 
 
-def start_service(unit: Path) -> None:
-    """Start the daemon by its unit. Raises PotluckError."""
-    _systemctl(unit == unit_path(is_system=True), "start", UNIT)
+def stop_service() -> None:
+    """Stop a daemon that has a unit, and forget its failures, so that the next start is not refused.
+
+    Raises:
+        PotluckError: systemd refuses.
+    """
+    _command_service("stop", "reset-failed")
 
 
 def enable_system_service() -> bool:
-    """Have the machine's own service start with the machine, if this is root; returns whether that is new.
+    """Have the machine's own service start with the machine, if this is root. Return whether that is new.
 
     Raises:
-        PotluckError: systemd cannot.
+        PotluckError: systemd refuses.
     """
-    unit = installed()
-    if os.geteuid() != 0 or unit is None or unit != unit_path(is_system=True):
-        return False
-    if _answer("systemctl", "is-enabled", UNIT) != "disabled":
-        return False
-    _systemctl(True, "enable", UNIT)
-    return True
-
-
-def stop_service(unit: Path) -> None:
-    """Stop the daemon and forget its failures, so that the next start is not refused. Raises PotluckError."""
-    is_system = unit == unit_path(is_system=True)
-    _systemctl(is_system, "stop", UNIT)
-    _systemctl(is_system, "reset-failed", UNIT)
+    is_disabled = _installed_unit() == unit_path(is_system=True) and _enablement(True) == "disabled"
+    if is_disabled:
+        _systemctl(True, "enable", UNIT)
+    return is_disabled
 
 
 def unit_path(*, is_system: bool) -> Path:
-    """Return the unit that counts: the one written here, else a package's, else where one would be written."""
+    """Return the unit that systemd uses: the one written here, else a package's, else where `enable` writes one."""
     own = (_SYSTEM_FOLDER if is_system else _user_folder()) / UNIT
-    packaged = _packaged(is_system=is_system)
+    packaged = _PACKAGED / ("system" if is_system else "user") / UNIT
     return packaged if packaged.exists() and not own.exists() else own
 
 
 def unit_text(*, is_system: bool) -> str:
     """Return the unit with the paths of this installation's programs and this machine's groups."""
-    text = (resource("systemd") / (_SYSTEM_TEMPLATE if is_system else UNIT)).read_text()
+    text = (resource("systemd") / ("potluckd-system.service" if is_system else UNIT)).read_text()
     groups = {group.gr_name for group in grp.getgrall()}
     present = " ".join(name for name in _GPU_GROUPS if name in groups)
-    text = text.replace(_DAEMON, str(program("potluckd"))).replace(_COMMAND, str(program("potluck")))
-    return text.replace(_GROUPS, present)
+    text = text.replace("@POTLUCKD@", str(program("potluckd"))).replace("@POTLUCK@", str(program("potluck")))
+    return text.replace("@GPU_GROUPS@", present)
 
 
 def enable(*, is_system: bool) -> None:
@@ -94,9 +83,9 @@ def enable(*, is_system: bool) -> None:
         PotluckError: systemd refuses, or the machine's own service could not read Potluck's files.
         OSError: the unit cannot be written.
     """
-    _require_systemd(is_system=is_system)
+    _systemctl(is_system, "show-environment", hint=_OTHERWISE)  # raises where no systemd answers
     path = unit_path(is_system=is_system)
-    if _is_ours(path, is_system=is_system) or not path.exists():
+    if _is_ours(path) or not path.exists():
         if is_system:
             _require_visible()
         for name, (file, command) in _SYSTEM_FILES.items() if is_system else ():
@@ -116,7 +105,7 @@ def disable(*, is_system: bool) -> None:
     path = unit_path(is_system=is_system)
     if path.exists():
         _systemctl(is_system, "disable", UNIT)
-    if _is_ours(path, is_system=is_system):
+    if _is_ours(path):
         path.unlink()
         for file, _ in _SYSTEM_FILES.values() if is_system else ():
             file.unlink(missing_ok=True)
@@ -131,9 +120,8 @@ def disable(*, is_system: bool) -> None:
 
 def is_enabled(*, is_system: bool) -> bool:
     """Return whether systemd starts the daemon at log-in, or with the machine. Raises PotluckError without systemd."""
-    _require_systemd(is_system=is_system)
-    scope = () if is_system else ("--user",)
-    return unit_path(is_system=is_system).exists() and _answer("systemctl", *scope, "is-enabled", UNIT) == "enabled"
+    _systemctl(is_system, "show-environment", hint=_OTHERWISE)  # raises where no systemd answers
+    return unit_path(is_system=is_system).exists() and _enablement(is_system) == "enabled"
 
 
 def is_for_all_users() -> bool:
@@ -141,10 +129,23 @@ def is_for_all_users() -> bool:
     return any(_ALL_USERS.glob(f"*.wants/{UNIT}"))
 
 
-def _require_systemd(*, is_system: bool) -> None:
-    """Raise PotluckError where no systemd answers."""
-    hint = sentence("start the daemon with: potluck start")
-    run("systemctl", *(() if is_system else ("--user",)), "show-environment", hint=hint)
+def _installed_unit() -> Path | None:
+    """Return the unit of `potluck start`: the system's for root, else this user's; None without unit or systemd."""
+    scopes = (os.geteuid() == 0, False) if _BOOTED.is_dir() else ()
+    return next((unit for is_system in scopes if (unit := unit_path(is_system=is_system)).exists()), None)
+
+
+def _command_service(*commands: str) -> bool:
+    """Give systemd commands about the unit, if there is one. Return whether there is. Raises PotluckError."""
+    unit = _installed_unit()
+    for command in commands if unit is not None else ():
+        _systemctl(unit == unit_path(is_system=True), command, UNIT)
+    return unit is not None
+
+
+def _enablement(is_system: bool) -> str:
+    """Return systemd's word for whether it starts the unit by itself, such as "disabled". Raises PotluckError."""
+    return _systemctl(is_system, "is-enabled", UNIT, may_fail=True).strip()
 
 
 def _require_visible() -> None:
@@ -158,10 +159,10 @@ def _require_visible() -> None:
             raise UsageError(text, hint=hint)
 
 
-def _is_ours(path: Path, *, is_system: bool) -> bool:
+def _is_ours(path: Path) -> bool:
     """Return whether Potluck wrote the unit, and no package or person."""
     try:
-        return path != _packaged(is_system=is_system) and path.read_text().startswith(_MARKS)
+        return not path.is_relative_to(_PACKAGED) and path.read_text().startswith(_MARKS)
     except (OSError, UnicodeDecodeError):
         return False
 
@@ -170,32 +171,21 @@ def _user_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "systemd" / "user"
 
 
-def _packaged(*, is_system: bool) -> Path:
-    return _PACKAGED / ("system" if is_system else "user") / UNIT
+def _systemctl(is_system: bool, *arguments: str, hint: Sentence | None = None, may_fail: bool = False) -> str:
+    scope = () if is_system else ("--user",)
+    log = " ".join(("journalctl", *scope, f"--unit={UNIT}"))
+    return run("systemctl", *scope, *arguments, hint=hint or log, may_fail=may_fail)
 
 
-def _systemctl(is_system: bool, *arguments: str) -> None:
-    log = f"journalctl {'' if is_system else '--user '}--unit={UNIT}"
-    run("systemctl", *(() if is_system else ("--user",)), *arguments, hint=log)
-
-
-def _answer(*command: str) -> str:
-    """Return the output of a command, whatever its exit code. Raises PotluckError."""
-    return run(*command, fine=(), timeout_s=20).strip()
-
-
-def run(*command: str, hint: str | Sentence | None = None, fine: tuple[int, ...] = (0,), timeout_s: float = 120) -> str:
-    """Return the output of a command that ends with one of the codes `fine`, or any. Raises PotluckError."""
+def run(*command: str, hint: str | Sentence | None = None, may_fail: bool = False) -> str:
+    """Return what a command prints. Raises PotluckError if it is missing, hangs, or fails although it must not."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except FileNotFoundError:
-        raise PotluckError(
-            sentence("this machine has no {program}", program=command[0]),
-            hint=sentence("start the daemon with: potluck start"),
-        ) from None
+        raise PotluckError(sentence("this machine has no {program}", program=command[0]), hint=_OTHERWISE) from None
     except subprocess.TimeoutExpired:
         raise PotluckError(sentence("`{what}` does not end", what=" ".join(command))) from None
-    if fine and done.returncode not in fine:
+    if done.returncode != 0 and not may_fail:
         said = " ".join(done.stderr.split())
         raise PotluckError(
             sentence("`{what}` failed: {why}", what=" ".join(command), why=said or done.returncode), hint=hint
@@ -204,6 +194,7 @@ def run(*command: str, hint: str | Sentence | None = None, fine: tuple[int, ...]
 
 
 def program(name: str) -> Path:
+    """Return the path of one of Potluck's programs. Raises PotluckError."""
     beside = Path(sys.executable).with_name(name)
     found = beside if beside.exists() else shutil.which(name)
     if found is None:

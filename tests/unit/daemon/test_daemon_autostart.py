@@ -22,7 +22,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     link = config / "default.target.wants" / UNIT
     everyone = tmp_path / "etc"
 
-    def run(*command: str, hint: str | None = None) -> None:
+    def run(*command: str, **_: object) -> str:
+        links = [link, everyone / "default.target.wants" / UNIT]
+        if "is-enabled" in command:
+            return "enabled\n" if any(item.is_symlink() for item in links) else "disabled\n"
         if "enable" in command:
             link.parent.mkdir(parents=True, exist_ok=True)
             if not link.is_symlink():
@@ -30,14 +33,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         elif "disable" in command and link.is_symlink():
             link.unlink()
             link.parent.rmdir()
-
-    def answer(*command: str) -> str:
-        links = [link, everyone / "default.target.wants" / UNIT]
-        return "enabled" if any(item.is_symlink() for item in links) else "disabled"
+        return ""
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(units, "run", run)
-    monkeypatch.setattr(units, "_answer", answer)
     monkeypatch.setattr(units, "_PACKAGED", tmp_path / "usr")
     monkeypatch.setattr(units, "_ALL_USERS", everyone)
     monkeypatch.setattr(units, "program", lambda name: Path("/opt/potluck/bin", name))
@@ -95,7 +94,7 @@ def test_a_unit_of_an_installation_that_moved_is_written_anew(home: Path, monkey
 
 
 def test_without_systemd_nothing_is_written_and_the_reason_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*command: str, hint: Sentence | None = None) -> None:
+    def run(*command: str, hint: Sentence | None = None, **_: object) -> str:
         raise PotluckError("no bus", hint=hint)
 
     monkeypatch.setattr(units, "run", run)

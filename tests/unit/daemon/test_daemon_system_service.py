@@ -27,6 +27,13 @@ ENABLE = ("systemctl", "enable", UNIT)
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """What root asks of systemd on a machine with the packaged unit, which is disabled at first."""
     made: list[tuple[str, ...]] = []
+
+    def run(*command: str, **_: object) -> str:
+        if command[1:] == ("is-enabled", UNIT):
+            return "enabled\n" if ENABLE in made else "disabled\n"
+        made.append(command)
+        return ""
+
     unit = tmp_path / "usr" / "system" / UNIT
     unit.parent.mkdir(parents=True)
     unit.touch()
@@ -35,8 +42,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     monkeypatch.setattr(units, "_BOOTED", tmp_path)
     monkeypatch.setattr(units, "_PACKAGED", tmp_path / "usr")
     monkeypatch.setattr(units, "_SYSTEM_FOLDER", tmp_path / "etc")
-    monkeypatch.setattr(units, "run", lambda *command, hint=None: made.append(command))
-    monkeypatch.setattr(units, "_answer", lambda *command: "enabled" if ENABLE in made else "disabled")
+    monkeypatch.setattr(units, "run", run)
     monkeypatch.setattr(start, "hello_or_none", lambda **_: None)
     return made
 
@@ -138,7 +144,7 @@ def test_a_service_that_is_not_merely_disabled_stays_as_it_is_and_a_user_enables
     calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for answer, user in (("enabled", 0), ("masked", 0), ("static", 0), ("disabled", 1000)):
-        monkeypatch.setattr(units, "_answer", lambda *command, answer=answer: answer)
+        monkeypatch.setattr(units, "_enablement", lambda is_system, answer=answer: answer)
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         assert not enable_system_service()
         assert calls == []
