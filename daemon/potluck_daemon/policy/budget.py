@@ -26,19 +26,14 @@ class Budget:
     """Adds what serving uses to `hours`, and compares their sums with the limits.
 
     Attributes:
-        sources: of the power that serving takes now.
+        meter: what measures the processes of the engine.
+        sources: where the power that serving takes now comes from.
     """
 
-    def __init__(
-        self,
-        environment: Mapping[str, str],
-        reader: NvmlReader,
-        hours: ServingHours,
-        meter: UseMeter | None = None,
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], reader: NvmlReader, hours: ServingHours) -> None:
         self._reader = reader
         self._hours = hours
-        self.meter = meter or UseMeter()
+        self.meter = UseMeter()
         self._environment = environment
         self._disk = DiskMeter()
         self.sources: tuple[EnergySource, ...] = ()

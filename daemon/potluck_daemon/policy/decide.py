@@ -272,8 +272,7 @@ def _counts(evidence: Evidence, inputs: Inputs) -> bool:
     if evidence.reason in _SPARED:
         return evidence.level >= 1.0
     gpus = (evidence.gpu, inputs.engine.gpu)
-    is_elsewhere = inputs.settings.yield_.same_gpu_only and all(gpus) and gpus[0] != gpus[1]
-    return not is_elsewhere
+    return not inputs.settings.yield_.same_gpu_only or not all(gpus) or gpus[0] == gpus[1]
 
 
 def _program(evidence: Evidence) -> tuple[str, str]:
@@ -333,7 +332,7 @@ def _in_use(inputs: Inputs, now: float) -> Decision | None:
 
 
 def _quiet_s(evidence: Evidence, given: YieldSettings) -> float:
-    if evidence.reason is Reason.SLEEP or (evidence.reason in _SPARED and evidence.level < 1.0):
+    if evidence.reason is Reason.SLEEP:
         return 0.0
     return given.quiet_certain_s if evidence.certainty is Certainty.CERTAIN else given.quiet_likely_s
 

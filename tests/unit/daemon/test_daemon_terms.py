@@ -94,22 +94,28 @@ class FakeReader(NvmlReader):
         return NvidiaGpu("other", "", power_w=1.0), NvidiaGpu("ours", "", power_w=200.0)
 
 
+def budget_with(meter: FakeMeter) -> Budget:
+    budget = Budget({}, FakeReader(), ServingHours())
+    budget.meter = meter
+    return budget
+
+
 async def test_the_power_of_the_engines_own_gpu_counts() -> None:
     meter = FakeMeter()
-    budget = Budget({}, FakeReader(), ServingHours(), meter)
+    budget = budget_with(meter)
     for pid, gpu in ((7, "ours"), (8, ""), (8, "none"), (None, "ours")):
         await budget.sample(pid, gpu, LimitSettings())
     assert meter.samples == [(7, 200.0), (8, None), (8, None), (None, None)]
 
 
 async def test_an_engine_that_takes_more_memory_than_it_may_is_refused() -> None:
-    await Budget({}, FakeReader(), ServingHours(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=2))
+    await budget_with(FakeMeter()).sample(1, "", LimitSettings(ram_mb=2))
     with pytest.raises(PotluckError, match=r"2.1 MB of memory, more than 1.0 MB, which limits.ram_mb allows"):
-        await Budget({}, FakeReader(), ServingHours(), FakeMeter()).sample(1, "", LimitSettings(ram_mb=1))
+        await budget_with(FakeMeter()).sample(1, "", LimitSettings(ram_mb=1))
 
 
 async def test_todays_use_is_shown_with_its_cost() -> None:
-    budget = Budget({}, FakeReader(), ServingHours(), FakeMeter())
+    budget = budget_with(FakeMeter())
     assert budget.status(LimitSettings()) == UseStatus()
     await budget.sample(1, "", LimitSettings())
     assert budget.status(LimitSettings(price_kwh=1000)) == UseStatus(1, 2, 1.235, 1.2346, 1, 2)
