@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from potluck_control.methods.health import Finding, Severity
 from potluck_control.places import find_places
 from potluck_daemon.doctor.checks import examine, read_scene
-from potluck_daemon.doctor.finding import Finding, Severity
 
 from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer

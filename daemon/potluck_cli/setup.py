@@ -18,10 +18,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from potluck_control.methods.health import Severity
 from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState
 from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import Places, find_places
-from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.environment.machine import look
 from potluck_daemon.environment.plan import EnvironmentPlan, make_plan

@@ -7,39 +7,40 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from typing import Any
 
+from potluck_control.methods.health import Finding
 from potluck_control.places import Places
 from potluck_control.schema import Status
 
+from potluck.allowance import memory
 from potluck.errors import PotluckError
 from potluck.membership.joined import chosen_swarm
+from potluck.p2p.own_ips import outer_ips, own_ips
 from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor import computer, network
-from potluck_daemon.doctor.finding import Diagnosis, Finding, Scene, Severity
+from potluck_daemon.doctor.finding import NOTE, Diagnosis, Scene
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import load
 
 log = logging.getLogger(__name__)
 
 
-def _known(_: Scene) -> None:
-    """Measure nothing, for a check of what the scene already holds."""
-
-
+# A check of what the scene already holds measures nothing.
 CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Scene, Any], Diagnosis]], ...] = (
-    (sentence("Are the settings right?"), _known, computer.judge_settings),
-    (sentence("Does the daemon run?"), computer.installed_version, computer.judge_daemon),
+    (sentence("Are the settings right?"), lambda _: None, computer.judge_settings),
+    (sentence("Does the daemon run?"), lambda _: version("potluck"), computer.judge_daemon),
     (sentence("Is the engine installed?"), computer.is_engine_installed, computer.judge_engine),
     (sentence("Can a GPU be used?"), computer.find_graphics, computer.judge_graphics),
-    (sentence("Is there enough memory?"), computer.read_memory, computer.judge_memory),
+    (sentence("Is there enough memory?"), lambda _: memory(), computer.judge_memory),
     (sentence("Is there room on the disk?"), computer.visit_disks, computer.judge_disks),
     (sentence("Is the clock right?"), computer.read_clock, computer.judge_clock),
-    (sentence("Can games be seen?"), _known, computer.judge_desktop),
+    (sentence("Can games be seen?"), lambda _: None, computer.judge_desktop),
     (sentence("Can the engine use its port?"), network.is_port_taken, network.judge_port),
-    (sentence("Can others reach this computer?"), network.outer_addresses, network.judge_reach),
+    (sentence("Can others reach this computer?"), lambda _: outer_ips(own_ips()), network.judge_reach),
     (sentence("Does the swarm answer?"), network.count_answering, network.judge_swarm),
-    (sentence("Who can use the gateway?"), _known, network.judge_gateway),
+    (sentence("Who can use the gateway?"), lambda _: None, network.judge_gateway),
 )
 
 
@@ -49,14 +50,13 @@ def read_scene(places: Places, found: Status | PotluckError) -> Scene:
     Never raises for what files hold.
     """
     loaded = load(places.settings_file)
-    memory = StateFile(places.state_file)
-    memory.load()
-    served = memory.state.swarm.name if memory.state.swarm is not None else ""
+    file = StateFile(places.state_file)
+    file.load()
+    served = file.state.swarm.name if file.state.swarm is not None else ""
     chosen, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm, served)
     swarm = None if chosen is None else chosen.swarm
-    if isinstance(found, PotluckError):
-        return Scene(places, loaded, swarm, memory.state.port, None, found)
-    return Scene(places, loaded, swarm, memory.state.port, found)
+    status, away = (None, found) if isinstance(found, PotluckError) else (found, None)
+    return Scene(places, loaded, swarm, file.state.port, status, away)
 
 
 def examine(scene: Scene) -> Iterator[Finding]:
@@ -66,5 +66,5 @@ def examine(scene: Scene) -> Iterator[Finding]:
             verdict = judge(scene, measure(scene))
         except Exception as error:  # the edge: one check must not hide the others
             log.debug("the check %r failed", str(question), exc_info=True)
-            verdict = Diagnosis(Severity.NOTE, sentence("could not be checked ({why})", why=type(error).__name__))
+            verdict = Diagnosis(NOTE, sentence("could not be checked ({why})", why=type(error).__name__))
         yield Finding(question, *verdict)

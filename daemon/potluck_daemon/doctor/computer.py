@@ -9,26 +9,23 @@ import ctypes
 import os
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from potluck_control.schema import ProbeState
 from potluck_control.states import State
 
-from potluck.allowance import Memory, memory
+from potluck.allowance import Memory
 from potluck.errors import PotluckError
 from potluck.files import existing, free_bytes
 from potluck.sentences import Size, sentence, verbatim
-from potluck_daemon.doctor.finding import Diagnosis, Scene, Severity
+from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
 from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.environment.machine import look
 from potluck_daemon.environment.variants import Choice, choose_variant
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.presence.choose import GAME_GROUPS, WAYLAND_WINDOWS, X11_WINDOWS
 from potluck_daemon.presence.session import SessionProbe
-
-OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
 
 STATE_BYTES = 100 << 20
 CACHE_BYTES = 10 << 30  # a few blocks of a large model
@@ -65,10 +62,6 @@ def judge_settings(scene: Scene, _: None) -> Diagnosis:
     for notice in scene.loaded.notices:
         return Diagnosis(NOTE, notice, verbatim("potluck config edit"))
     return Diagnosis(OK, sentence("the settings file has no mistakes"))
-
-
-def installed_version(_: Scene) -> str:
-    return version("potluck")
 
 
 def judge_daemon(scene: Scene, installed: str) -> Diagnosis:
@@ -115,10 +108,6 @@ def judge_graphics(scene: Scene, graphics: Graphics) -> Diagnosis:
     if choice.advice:
         return Diagnosis(WARNING, choice.why, choice.advice)
     return Diagnosis(NOTE if uses_processor else OK, choice.why)
-
-
-def read_memory(_: Scene) -> Memory:
-    return memory()
 
 
 def judge_memory(scene: Scene, ram: Memory) -> Diagnosis:

@@ -1,12 +1,11 @@
-"""The findings of checks, and the state that every check starts from."""
+"""The state that every check starts from, and what a check answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from potluck_control.methods.health import Finding as Finding
-from potluck_control.methods.health import Severity as Severity
+from potluck_control.methods.health import Severity
 from potluck_control.places import Places
 from potluck_control.schema import Status
 
@@ -14,6 +13,8 @@ from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence
 from potluck_daemon.settings.store import Loaded
+
+OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,12 @@ from potluck_control.network_report import NetworkReport
 from potluck_control.reach import opened
 from potluck_control.states import State
 
-from potluck.p2p.own_ips import outer_ips, own_ips
 from potluck.p2p.ports import everywhere, part, tcp_ports, with_free_ports
 from potluck.sentences import sentence, verbatim
-from potluck_daemon.doctor.finding import Diagnosis, Scene, Severity
+from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
 from potluck_daemon.settings.listening import listening_problem
 from potluck_daemon.swarms.contact import no_network
 
-OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
 DIAL_TIMEOUT_S = 3.0
 _HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
 _STANDING_BY = (State.PAUSED, State.YIELDED, State.IDLE)  # a standby node may listen
@@ -54,10 +52,6 @@ def judge_port(scene: Scene, is_taken: bool) -> Diagnosis:
     text = sentence("another program listens at TCP port {port}, which the engine needs", port=port)
     advice = sentence("end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT")
     return Diagnosis(ERROR, text, advice)
-
-
-def outer_addresses(_: Scene) -> tuple[str, ...]:
-    return outer_ips(own_ips())
 
 
 def judge_reach(scene: Scene, addresses: tuple[str, ...]) -> Diagnosis:
@@ -97,7 +91,7 @@ def judge_reach(scene: Scene, addresses: tuple[str, ...]) -> Diagnosis:
 
 def count_answering(scene: Scene) -> int:
     """Return how many of the swarm's addresses accept a connection."""
-    targets = _targets(scene)
+    targets = list(dial_targets(scene.swarm.bootstrap_peers)) if scene.swarm is not None else []
     with ThreadPoolExecutor(max_workers=max(len(targets), 1)) as pool:
         return sum(pool.map(_answers, targets))
 
@@ -105,7 +99,7 @@ def count_answering(scene: Scene) -> int:
 def judge_swarm(scene: Scene, num_answering: int) -> Diagnosis:
     if scene.swarm is None:
         return Diagnosis(NOTE, sentence("no swarm is joined"), verbatim("potluck join, or potluck start --demo"))
-    name, known = scene.swarm.name, len(_targets(scene))
+    name, known = scene.swarm.name, len(list(dial_targets(scene.swarm.bootstrap_peers)))
     if not known:
         return Diagnosis(NOTE, sentence("{name} relies on this machine to be found", name=name))
     text = sentence("{number} of {all} addresses of {name} answer", number=num_answering, all=known, name=name)
@@ -125,7 +119,7 @@ def judge_gateway(scene: Scene, _: None) -> Diagnosis:
 
 
 def dial_targets(addresses: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield host and port of TCP multiaddrs; other kinds are skipped."""
+    """Yield host and port of each TCP multiaddr, and skip multiaddrs of other kinds."""
     for address in addresses:
         host = next(filter(None, (part(address, kind) for kind in _HOSTS)), None)
         port = part(address, "tcp")
@@ -135,10 +129,6 @@ def dial_targets(addresses: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 def _port(scene: Scene) -> int:
     return next(iter(tcp_ports(scene.loaded.settings.serve.listen)), scene.port)
-
-
-def _targets(scene: Scene) -> list[tuple[str, int]]:
-    return list(dial_targets(scene.swarm.bootstrap_peers)) if scene.swarm is not None else []
 
 
 def _answers(target: tuple[str, int]) -> bool:

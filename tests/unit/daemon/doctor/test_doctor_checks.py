@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from potluck_cli.main import main
+from potluck_control.methods.health import Finding, Severity
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
 from potluck_control.schema import EngineStatus, ProbeState, ProbeStatus, Status
@@ -15,7 +16,7 @@ from potluck_control.states import Reason, State
 from potluck_daemon.doctor import checks, computer, network
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.computer import Clock, Disks, Graphics
-from potluck_daemon.doctor.finding import Diagnosis, Finding, Scene, Severity
+from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 from potluck_daemon.environment.variants import choose_variant
 from potluck_daemon.settings.store import Loaded
@@ -26,7 +27,6 @@ from potluck.protocol.swarm import new_swarm
 from potluck.sentences import NOTHING, Sentence, verbatim
 
 GB = 10**9
-OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
 DEFAULTS = Settings()
 PLACES = Places(*map(Path, ("/config", "/state", "/run", "/cache")))
 DISKS = Disks(Path("/s"), True, GB, Path("/c"), 100 * GB)

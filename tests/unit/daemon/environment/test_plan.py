@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from potluck_control.methods.health import Severity
 from potluck_control.methods.setup import BeginParams
 from potluck_control.places import Places
-from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment import plan as module
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.environment.machine import Hardware
