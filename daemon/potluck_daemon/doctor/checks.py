@@ -21,6 +21,7 @@ from potluck.p2p.own_ips import outer_ips, own_ips
 from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor import computer, network
 from potluck_daemon.doctor.finding import NOTE, Diagnosis, Scene
+from potluck_daemon.environment.machine import look
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import load
 
@@ -32,7 +33,7 @@ CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Scene, Any], Dia
     (sentence("Are the settings right?"), lambda _: None, computer.judge_settings),
     (sentence("Does the daemon run?"), lambda _: version("potluck"), computer.judge_daemon),
     (sentence("Is the engine installed?"), computer.is_engine_installed, computer.judge_engine),
-    (sentence("Can a GPU be used?"), computer.find_graphics, computer.judge_graphics),
+    (sentence("Can a GPU be used?"), lambda _: look(), computer.judge_graphics),
     (sentence("Is there enough memory?"), lambda _: memory(), computer.judge_memory),
     (sentence("Is there room on the disk?"), computer.visit_disks, computer.judge_disks),
     (sentence("Is the clock right?"), computer.read_clock, computer.judge_clock),

@@ -21,8 +21,8 @@ from potluck.files import existing, free_bytes
 from potluck.sentences import Size, sentence, verbatim
 from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
 from potluck_daemon.environment.interpreter import engine_python, has_torch
-from potluck_daemon.environment.machine import look
-from potluck_daemon.environment.variants import Choice, choose_variant
+from potluck_daemon.environment.machine import Hardware
+from potluck_daemon.environment.variants import choose_variant
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.presence.choose import GAME_GROUPS, WAYLAND_WINDOWS, X11_WINDOWS
 from potluck_daemon.presence.session import SessionProbe
@@ -36,11 +36,6 @@ _UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
 _STATUS_OFFSET = 40  # of `status` in struct timex where long has 64 bits
 _TIMEX_BYTES = 512  # larger than the structure on any platform
 _WORKS = (ProbeState.WATCHING, ProbeState.SEEN)
-
-
-class Graphics(NamedTuple):
-    choice: Choice  # of the build of torch for this hardware
-    problem: str = ""  # why NVIDIA's driver does not answer although there is a device
 
 
 class Disks(NamedTuple):
@@ -90,16 +85,10 @@ def judge_engine(_: Scene, is_installed: bool) -> Diagnosis:
     return Diagnosis(OK, sentence("the engine's packages are installed"))
 
 
-def find_graphics(_: Scene) -> Graphics:
-    has_device = Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()
-    machine = look()
-    return Graphics(choose_variant(machine), machine.driver_problem if has_device else "")
-
-
-def judge_graphics(scene: Scene, graphics: Graphics) -> Diagnosis:
-    choice, wanted = graphics.choice, scene.loaded.settings.serve.device
-    if graphics.problem:
-        text = sentence("there is a GPU, but its driver does not answer: {why}", why=graphics.problem)
+def judge_graphics(scene: Scene, machine: Hardware) -> Diagnosis:
+    choice, wanted = choose_variant(machine), scene.loaded.settings.serve.device
+    if machine.driver_problem:
+        text = sentence("there is a GPU, but its driver does not answer: {why}", why=machine.driver_problem)
         return Diagnosis(ERROR, text, sentence("install or repair NVIDIA's driver, then restart the machine"))
     uses_processor = choice.variant.name == "cpu"
     if uses_processor and wanted.startswith("cuda"):

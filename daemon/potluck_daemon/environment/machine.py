@@ -50,7 +50,7 @@ class Hardware:
     macos: tuple[int, int] | None = None  # None: another system
     architecture: str = "x86_64"
     python: tuple[int, int] = (3, 11)
-    driver_problem: str = ""  # why it does not answer, which is normal on a machine without such a GPU
+    driver_problem: str = ""  # why NVIDIA's driver does not answer although there is a device
 
 
 def look(sysfs: Path = Path("/sys")) -> Hardware:
@@ -62,10 +62,11 @@ def look(sysfs: Path = Path("/sys")) -> Hardware:
         nvidia, problem = (), str(error)
     finally:
         reader.close()
+    has_device = Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()
     return Hardware(
         gpus=nvidia or (*_from_kernel(sysfs), *apple_gpus()),
         driver=reader.driver,
-        driver_problem=problem,
+        driver_problem=problem if has_device else "",
         glibc=_glibc(),
         macos=_macos(),
         architecture=platform.machine(),

@@ -54,8 +54,7 @@ def holder(path: Path) -> int | None:
 
     try:
         process = psutil.Process(_named(path))
-        is_right = os.path.realpath(path) in (file.path for file in process.open_files())
-        return process.pid if is_right else 0
+        return process.pid if os.path.realpath(path) in (file.path for file in process.open_files()) else 0
     except psutil.Error:
         return 0
 

@@ -18,7 +18,7 @@ from potluck.sentences import sentence
 from potluck_daemon.host.units import run
 
 DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
-_DISABLED = re.compile(r'"([^"]+)" => (?:disabled|true)')
+_SWITCHED_OFF = re.compile(r'"([^"]+)" => (?:disabled|true)')  # older systems say "true"
 
 
 def is_mac() -> bool:
@@ -39,13 +39,8 @@ def agent(label: str, program: Path) -> bytes:
 
 def starts_at_login(label: str) -> bool:
     """Return whether launchd starts the agent at log-in. Raises PotluckError."""
-    switched_off = disabled(_launchctl("print-disabled", _domain()))
+    switched_off = _SWITCHED_OFF.findall(_launchctl("print-disabled", _domain()))
     return agent_path(label).exists() and label not in switched_off
-
-
-def disabled(said: str) -> frozenset[str]:
-    """Return the labels that `launchctl print-disabled` lists as switched off."""
-    return frozenset(_DISABLED.findall(said))
 
 
 def set_start_at_login(label: str, program: Path | None) -> None:

@@ -8,11 +8,9 @@ from potluck_daemon.policy.decide import PREPARE_S, Decision, Rung
 
 ENOUGH = 2  # times the reserve of memory, before a node that left because of memory returns
 
-_AWAY = frozenset(
-    {
-        *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE),
-        *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
-    }
+_AWAY = (
+    *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE),
+    *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
 )
 
 

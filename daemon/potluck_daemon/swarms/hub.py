@@ -40,10 +40,8 @@ async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str
                 if refusal.message:
                     raise PotluckError(refusal.message, hint=refusal.hint)
                 answers.append(decode(kind, line))
-            if await child.wait() != 0:
-                raise PotluckError(
-                    sentence("cannot ask the hub: {why}", why=await child.last_words()), hint="potluck doctor"
-                )
+            if why := await child.failure():
+                raise PotluckError(sentence("cannot ask the hub: {why}", why=why), hint="potluck doctor")
     except TimeoutError:
         raise PotluckError(sentence("the hub did not answer in time"), hint=sentence("try again")) from None
     except OSError as error:

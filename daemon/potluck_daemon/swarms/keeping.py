@@ -117,9 +117,9 @@ class MembersKeeper:
     async def _tend(self) -> None:
         async with self._turns:
             membership = self._configuration.membership
-            if membership is None or not self._supervisor.has_reached(membership.swarm):
+            if membership is None or what_matters(membership) == self._tended:
                 return
-            if what_matters(membership) == self._tended:
+            if not self._supervisor.has_reached(membership.swarm):
                 return
             name = membership.swarm.name
             try:

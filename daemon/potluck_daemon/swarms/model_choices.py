@@ -5,7 +5,6 @@ A short-lived process asks the hub, so that the daemon stays small.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,9 +51,8 @@ def lending(serve: ServeSettings, engine_limit_bytes: int, devices: Sequence[Dev
         devices: of this computer, the best one first.
     """
     chosen = [device for device in devices if device.name in (serve.devices or (serve.device,))] or list(devices[:1])
-    memory = engine_limit_bytes or (serve.memory_limit_mb << 20) * max(len(serve.devices), 1)
-    if not memory:
-        memory = sum(_usual_bytes(device) for device in chosen)
+    given = (serve.memory_limit_mb << 20) * max(len(serve.devices), 1)
+    memory = engine_limit_bytes or given or sum(map(_usual_bytes, chosen))
     is_cpu = all(device.name == "cpu" for device in chosen)
     automatic = "float32" if is_cpu and serve.quantization == "none" else "bfloat16"
     computed = automatic if serve.dtype == "auto" else serve.dtype
@@ -83,12 +81,11 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
             )
             raise UsageError(sentence("{path} has no model", path=str(path)), hint=hint)
         return found
-    demo = resource(DEMO_MODEL)
     beside = _checkpoints(Path(checkpoint).parent) if checkpoint else ()
     return (
         *(_described(str(item), item.name, item, lent) for item in beside),
         *(_described(name, name, snapshot, lent) for name, snapshot in _downloads(cache)),
-        _described("", DEMO_MODEL, demo, lent),
+        _described("", DEMO_MODEL, resource(DEMO_MODEL), lent),
     )
 
 
@@ -105,16 +102,9 @@ async def search(words: str, python: str, environment: Mapping[str, str], lent: 
     )
 
 
-def _checkpoints(folder: Path) -> Iterator[Path]:
-    """Yield the folder, if it is a checkpoint, else those in it."""
-    if has_model(folder):
-        yield folder
-        return
-    try:
-        inside = sorted(item for item in folder.iterdir() if item.is_dir())
-    except OSError:
-        return
-    yield from filter(has_model, inside)
+def _checkpoints(folder: Path) -> list[Path]:
+    """Return the folder, if it is a checkpoint, else the checkpoints in it."""
+    return [folder] if has_model(folder) else sorted(file.parent for file in folder.glob("*/config.json"))
 
 
 def _downloads(cache: Path) -> Iterator[tuple[str, Path]]:
@@ -127,19 +117,16 @@ def _downloads(cache: Path) -> Iterator[tuple[str, Path]]:
 
 def _described(model: str, name: str, folder: Path, lent: Lending) -> ModelChoice:
     """Return what is in a folder; whoever has the files knows their licence."""
-    config, metadata = _read_json(folder / "config.json"), _read_json(folder / _INDEX_FILE).get("metadata")
-    with contextlib.suppress(CheckpointError, OSError):
+    config, is_here = _read_json(folder / "config.json"), True
+    try:
         num_bytes = sum((folder / file).stat().st_size for file in files_of(folder) if not file.endswith(SMALL))
-        return ModelChoice(model, name, num_bytes, "", _num_computers(num_bytes, config, lent), is_here=True)
-    announced = metadata.get("total_size") if isinstance(metadata, dict) else None
-    num_bytes = max(announced, 0) if isinstance(announced, int) else 0
-    return ModelChoice(model, name, num_bytes, "", _num_computers(num_bytes, config, lent), is_here=False)
-
-
-def _num_computers(num_bytes: int, config: Mapping[str, object], lent: Lending) -> int:
-    """Count by the bytes of a parameter in the files, if the configuration tells them."""
+    except (CheckpointError, OSError):
+        metadata, is_here = _read_json(folder / _INDEX_FILE).get("metadata"), False
+        announced = metadata.get("total_size") if isinstance(metadata, dict) else None
+        num_bytes = max(announced, 0) if isinstance(announced, int) else 0
     width = _PARAMETER_BYTES.get(str(config.get("dtype") or config.get("torch_dtype") or "bfloat16"), 2.0)
-    return 0 if "quantization_config" in config else lent.num_computers(round(num_bytes / width))
+    num_computers = 0 if "quantization_config" in config else lent.num_computers(round(num_bytes / width))
+    return ModelChoice(model, name, num_bytes, "", num_computers, is_here=is_here)
 
 
 def _read_json(path: Path) -> dict[str, object]:

@@ -26,9 +26,7 @@ _ENOUGH_LETTERS = 4  # of an id to ask for its owner
 
 def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
     """Return the beginning of each key; the whole of one whose owner searched for a key that begins like another."""
-    known = [(key, key.hex()) for key in keys]
-    alike = Counter(letters[:ID_LETTERS] for _, letters in known)
-    return {key: letters if alike[letters[:ID_LETTERS]] > 1 else letters[:ID_LETTERS] for key, letters in known}
+    return _shortened({key: key.hex() for key in keys}, slice(ID_LETTERS))
 
 
 def person_names(members: Members) -> dict[bytes, str]:
@@ -41,9 +39,7 @@ def machine_names(person: Person) -> dict[bytes, str]:
     """Return what each of a person's computers is called, by key."""
     names = {machine.key: machine.name for machine in person.machines}
     ids = {key: str(peer_id_of(key)) for key in names}
-    ends = Counter(letters[-ID_LETTERS:] for letters in ids.values())  # all begin alike
-    shown = {key: end if ends[end := letters[-ID_LETTERS:]] == 1 else letters for key, letters in ids.items()}
-    return _told_apart(names, shown)
+    return _told_apart(names, _shortened(ids, slice(-ID_LETTERS, None)))  # the end, because all begin alike
 
 
 def find_person(members: Members, wanted: str) -> Person:
@@ -95,6 +91,12 @@ def _only(found: list[Key], wanted: str, described: Callable[[Key], str]) -> Key
             hint=sentence("use one of their ids: {what}", what=ids),
         )
     return found[0]
+
+
+def _shortened(ids: Mapping[bytes, str], part: slice) -> dict[bytes, str]:
+    """Return only a part of each id, but the whole of those that are alike in that part."""
+    alike = Counter(whole[part] for whole in ids.values())
+    return {key: whole[part] if alike[whole[part]] == 1 else whole for key, whole in ids.items()}
 
 
 def _told_apart(names: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:

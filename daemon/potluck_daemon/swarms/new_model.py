@@ -83,8 +83,7 @@ async def find_draft(model: NewModel, wanted: str, python: str, environment: Map
             sentence("members get a drafting model from the hub, not from a folder"),
             hint=sentence("put it on the hub, and give its name there"),
         )
-    is_folder = model.revision == LOCAL_REVISION
-    place = (model.files, "") if is_folder else (model.name, model.revision)
+    place = (model.files, "") if model.revision == LOCAL_REVISION else (model.name, model.revision)
     (found,) = await ask_hub(["", *place, name], python, environment, NewModel)
     return found
 

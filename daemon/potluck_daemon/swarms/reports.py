@@ -80,10 +80,9 @@ class ReportBook:
         state = self._memory.state
         confirmed = {each.what for each in _recent(state.confirmed)}
         is_here = machine == self._own_key()
-        examination = state.examination if is_here else None
-        if examination is not None:
-            is_older = examination.at < min(report.at_s for report in reports)
-            examination = None if is_older or examination.swarm != swarm else examination  # it was about others
+        examination, first_at = state.examination, min(report.at_s for report in reports)
+        if examination is not None and not (is_here and examination.swarm == swarm and examination.at >= first_at):
+            examination = None  # it was about other reports
         return WrongResults(
             short_ids(names)[owner.key],
             names[owner.key],

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from potluck_control.methods.models import StoredModel
 
-from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import sentence
 from potluck_daemon.metering.meters import taken_bytes
 
 _PREFIX = "models--"  # how the folder of a model begins
@@ -43,14 +41,8 @@ def stored_models(folder: Path, swarms: Sequence[Swarm], served: str) -> tuple[S
 
 
 def delete_folder(path: Path) -> int:
-    """Delete a folder, if it is there, and return the bytes that were freed. Raises PotluckError."""
+    """Delete a folder, if it is there, and return the bytes that were freed. Raises OSError."""
     taken = taken_bytes(path)
-    try:
-        if path.is_dir():
-            shutil.rmtree(path)
-    except OSError as error:
-        raise PotluckError(
-            sentence("cannot delete {path}: {why}", path=str(path), why=str(error.strerror)),
-            hint=sentence("does it belong to you?"),
-        ) from error
+    if path.is_dir():
+        shutil.rmtree(path)
     return taken

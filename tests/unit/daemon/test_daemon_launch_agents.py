@@ -9,7 +9,7 @@ import pytest
 from potluck_cli.main import EXIT_USAGE, main
 from potluck_control.places import user_places
 from potluck_daemon.host import launch_agents, login
-from potluck_daemon.host.launch_agents import APP, DAEMON, agent, agent_path, disabled
+from potluck_daemon.host.launch_agents import APP, DAEMON, agent, agent_path
 
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING
@@ -81,8 +81,11 @@ def test_what_was_switched_off_in_the_systems_settings_is_shown_as_off_and_can_b
     assert login.read_login(os.environ, user_places()).daemon
 
 
-def test_older_systems_say_true_for_switched_off() -> None:
-    assert disabled('\t"org.a" => true\n\t"org.b" => false\n\t"org.c" => disabled\n') == {"org.a", "org.c"}
+def test_older_systems_say_true_for_switched_off(mac: Path) -> None:
+    login.set_daemon(user_places(), True)
+    for said, is_on in (("true", False), ("false", True)):
+        (mac / "off").write_text(f'\t"{DAEMON}" => {said}\n')
+        assert login.read_login(os.environ, user_places()).daemon is is_on
 
 
 def test_a_failure_of_launchd_is_told_in_its_words_and_its_absence_as_well(

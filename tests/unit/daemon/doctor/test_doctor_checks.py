@@ -15,10 +15,9 @@ from potluck_control.settings import GatewaySettings, ServeSettings, Settings
 from potluck_control.states import Reason, State
 from potluck_daemon.doctor import checks, computer, network
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
-from potluck_daemon.doctor.computer import Clock, Disks, Graphics
+from potluck_daemon.doctor.computer import Clock, Disks
 from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
-from potluck_daemon.environment.variants import choose_variant
 from potluck_daemon.settings.store import Loaded
 
 from potluck.allowance import Memory
@@ -50,10 +49,6 @@ def seeing(states: dict[Sentence, ProbeState]) -> Scene:
 
 def in_swarm(*peers: str) -> Scene:
     return scene(swarm=replace(new_swarm("s", "m", 4), bootstrap_peers=peers))
-
-
-def graphics(*gpus: Gpu, driver: str = "") -> Graphics:
-    return Graphics(choose_variant(Hardware(gpus, driver)))
 
 
 SERVING = scene(status=status())
@@ -88,11 +83,11 @@ PEERS = ("/ip4/1.2.3.4/tcp/5", "/ip4/1.2.3.5/tcp/5")
         (computer.judge_daemon, HANGS, "1", WARNING, "it hangs"),
         (computer.judge_engine, scene(), True, OK, "installed"),
         (computer.judge_engine, scene(), False, ERROR, "needs torch"),
-        (computer.judge_graphics, scene(), graphics(), NOTE, "no GPU found"),
-        (computer.judge_graphics, CUDA, graphics(), ERROR, "serve.device is 'cuda:1'"),
-        (computer.judge_graphics, scene(), graphics(H200, driver="580.65.06"), OK, "H200"),
-        (computer.judge_graphics, scene(), graphics(H200, driver="470.1"), WARNING, "H200"),
-        (computer.judge_graphics, scene(), graphics()._replace(problem="not loaded"), ERROR, "not loaded"),
+        (computer.judge_graphics, scene(), Hardware(), NOTE, "no GPU found"),
+        (computer.judge_graphics, CUDA, Hardware(), ERROR, "serve.device is 'cuda:1'"),
+        (computer.judge_graphics, scene(), Hardware((H200,), "580.65.06"), OK, "H200"),
+        (computer.judge_graphics, scene(), Hardware((H200,), "470.1"), WARNING, "H200"),
+        (computer.judge_graphics, scene(), Hardware(driver_problem="not loaded"), ERROR, "not loaded"),
         (computer.judge_memory, scene(), Memory(16 * GB, 8 * GB), OK, "8.0 GB of 16.0 GB"),
         (computer.judge_memory, scene(), Memory(16 * GB, GB), WARNING, "1.0 GB of 16.0"),
         (computer.judge_memory, SERVING, Memory(16 * GB, GB), OK, "1.0 GB of 16.0"),
