@@ -1349,10 +1349,6 @@
         <translation>Aktualisierungen lassen sich nicht suchen: {why}</translation>
     </message>
     <message>
-        <source>cannot delete {path}: {why}</source>
-        <translation>{path} lässt sich nicht löschen: {why}</translation>
-    </message>
-    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
     </message>

@@ -1349,10 +1349,6 @@
         <translation>no se pueden buscar actualizaciones: {why}</translation>
     </message>
     <message>
-        <source>cannot delete {path}: {why}</source>
-        <translation>no se puede borrar {path}: {why}</translation>
-    </message>
-    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
     </message>

@@ -15,7 +15,6 @@ class ServiceManager:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         usec = environment.get("WATCHDOG_USEC", "")
         self.watchdog_s = int(usec) / 1e6 if usec.isdecimal() else None  # how often it wants a sign of life
-        self._status = ""
 
     def ready(self) -> None:
         self._send("READY=1")
@@ -27,10 +26,8 @@ class ServiceManager:
         self._send("STOPPING=1")
 
     def status(self, text: str) -> None:
-        """Send a line for `systemctl status` unless it is the last one again."""
-        if text != self._status:
-            self._status = text
-            self._send(f"STATUS={text}")
+        """Send the line that `systemctl status` shows."""
+        self._send(f"STATUS={text}")
 
     def _send(self, message: str) -> None:
         if not self._address:

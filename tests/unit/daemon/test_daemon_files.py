@@ -88,7 +88,6 @@ def test_the_service_manager_if_there_is_one_hears_ready_status_and_life(tmp_pat
         assert manager.watchdog_s == 30
         manager.ready()
         manager.status("Serving")
-        manager.status("Serving")
         manager.alive()
         manager.stopping()
         heard = [receiver.recv(100) for _ in range(4)]
