@@ -1,6 +1,8 @@
 """Models on the disk, what is served, and how far downloads are."""
 
+import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,18 @@ async def test_only_models_are_deleted(hub: Path, ask: Ask) -> None:
         with pytest.raises(ControlError, match="not among the downloaded"):
             await ask(models.DELETE, DeleteParams(name))
     assert len(os.listdir(hub)) == 2
+
+
+async def test_a_model_that_cannot_be_deleted_is_named_with_the_reason(
+    hub: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with pytest.raises(ControlError, match=f"cannot use {hub}/models--owner--small: Permission denied") as refused:
+        await ask(models.DELETE, DeleteParams("owner/small", force=True))
+    assert refused.value.hint == "does it belong to you?"
 
 
 async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon) -> None:
