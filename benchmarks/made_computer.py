@@ -19,7 +19,7 @@ from typing import TypeVar
 from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Certainty
 from potluck_daemon.policy.decide import EngineView, Inputs, Phase, Rung, decide
-from potluck_daemon.policy.questions import follow
+from potluck_daemon.policy.questions import next_questions
 from potluck_daemon.presence.games import (
     Judge,
     ProgramsProbe,
@@ -138,7 +138,7 @@ class World:
         given = Settings(yield_=YieldSettings(quiet_certain_s=0.0, quiet_likely_s=0.0))
         decision = decide(Inputs(given, engine, self._track.presence, is_settled=True), self._clock.now)
         if self._scene.says_yes and self._switches.asks:
-            asked = follow((), decision, (), self._track.presence.unsure)
+            asked = next_questions((), decision, (), self._track.presence.unsure)
             if asked:
                 self._list(tuple(question.app for question in asked))
         return decision.rung in (Rung.OFFLOADED, Rung.ENDED)

@@ -34,7 +34,7 @@ from potluck_control.own_python import child_environment
 from potluck_control.places import find_places
 from potluck_control.resources import bundled_checkpoint
 from potluck_daemon.swarms.contact import no_network
-from potluck_daemon.swarms.inviting import invite_for_all, shown
+from potluck_daemon.swarms.inviting import describe_invite, invite_for_all
 from potluck_daemon.swarms.new_model import NewModel, find_draft
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
@@ -341,7 +341,7 @@ def _found_or_new(
         _, entries = joined.lead(name, lambda own: offering(own, offer, now_s), may_lag=True)
         membership = joined.change(name, lambda own: with_seed(own, seed))
         made = Invite(swarm, seed, entries[-1].data)
-    return shown(made, membership, swarm)
+    return describe_invite(made, membership, swarm)
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from potluck_control.settings import Settings
 
-from potluck_daemon.policy.decide import Presence, has_game
+from potluck_daemon.policy.decide import Presence, is_device_needed
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
@@ -40,7 +40,7 @@ class Lookout:
     @property
     def has_game(self) -> bool:
         """True while somebody needs the device."""
-        return has_game(self.presence)
+        return is_device_needed(self.presence)
 
     def _enter_session(self, variables: Mapping[str, str]) -> None:
         """Look with the variables of the desktop's session: it has come, or is another one."""

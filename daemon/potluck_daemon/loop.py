@@ -26,8 +26,8 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide
-from potluck_daemon.policy.questions import follow
-from potluck_daemon.policy.standing_by import ENOUGH, is_worth_a_start, stands_by
+from potluck_daemon.policy.questions import next_questions
+from potluck_daemon.policy.standing_by import RETURN_FACTOR, is_worth_a_start, stands_by
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.reporting.counters import QUIET_S
 from potluck_daemon.settings.state import Pause, StateFile
@@ -89,7 +89,7 @@ class ServingLoop:
     def look_at_memory(self) -> None:
         """Decide again if memory has become short, or is no longer."""
         reserve_bytes = self._configuration.settings.yield_.reserve_mb << 20
-        is_memory_short = spare_bytes(reserve_bytes * (ENOUGH if self._is_memory_short else 1)) < 0
+        is_memory_short = spare_bytes(reserve_bytes * (RETURN_FACTOR if self._is_memory_short else 1)) < 0
         if is_memory_short != self._is_memory_short:
             self._is_memory_short = is_memory_short
             self.wake()
@@ -230,7 +230,7 @@ class ServingLoop:
     def _ask(self, decision: Decision) -> None:
         """Ask about a program that may be no game, and close the questions that a list answers."""
         given, before = self._configuration.settings.yield_, self._memory.state.questions
-        questions = follow(before, decision, (*given.always, *given.never), self._lookout.presence.unsure)
+        questions = next_questions(before, decision, (*given.always, *given.never), self._lookout.presence.unsure)
         if questions != before:
             self._memory.keep(questions=questions)
 

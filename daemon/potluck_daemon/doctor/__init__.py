@@ -1,1 +1,1 @@
-"""Checks of this machine: each finds what prevents serving, and says what to do about it."""
+"""Checks this machine for what prevents serving, and says what to do about it."""

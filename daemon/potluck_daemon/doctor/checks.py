@@ -1,6 +1,6 @@
 """The table of all checks: a question, the function that measures, and the judge that answers with a remedy.
 
-A check that fails itself becomes a finding.
+A check that raises becomes a finding, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Scene, Any], Dia
     (sentence("Is the engine installed?"), computer.is_engine_installed, computer.judge_engine),
     (sentence("Can a GPU be used?"), lambda _: look(), computer.judge_graphics),
     (sentence("Is there enough memory?"), lambda _: memory(), computer.judge_memory),
-    (sentence("Is there room on the disk?"), computer.visit_disks, computer.judge_disks),
+    (sentence("Is there room on the disk?"), computer.read_disks, computer.judge_disks),
     (sentence("Is the clock right?"), computer.read_clock, computer.judge_clock),
     (sentence("Can games be seen?"), lambda _: None, computer.judge_desktop),
     (sentence("Can the engine use its port?"), network.is_port_taken, network.judge_port),

@@ -1,6 +1,6 @@
 """Checks of this computer: Potluck's own parts, the hardware and the desktop.
 
-A function that measures reads what nothing else tells; the judge beside it is pure.
+The functions that measure find what the scene does not hold. The judges are pure.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from potluck_daemon.presence.session import SessionProbe
 
 STATE_BYTES = 100 << 20
 CACHE_BYTES = 10 << 30  # a few blocks of a large model
-ENGINE_BYTES = 2_000_000_000  # for imports, the node and a few small blocks
+ENGINE_BYTES = 2_000_000_000  # imports, the node and a few small blocks need it
 EARLIEST = 1_780_000_000  # 2026-05-28: this program is newer
 
 _UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
-_STATUS_OFFSET = 40  # of `status` in struct timex where long has 64 bits
+_STATUS_OFFSET = 40  # where struct timex has `status` if long has 64 bits
 _TIMEX_BYTES = 512  # larger than the structure on any platform
 _WORKS = (ProbeState.WATCHING, ProbeState.SEEN)
 
@@ -47,8 +47,8 @@ class Disks(NamedTuple):
 
 
 class Clock(NamedTuple):
-    now: float  # Unix
-    is_kept: bool | None = None  # None: the kernel does not report it
+    now: float  # Unix seconds
+    is_synchronised: bool | None = None  # None: the kernel does not report it
 
 
 def judge_settings(scene: Scene, _: None) -> Diagnosis:
@@ -109,7 +109,7 @@ def judge_memory(scene: Scene, ram: Memory) -> Diagnosis:
     return Diagnosis(OK, text)
 
 
-def visit_disks(scene: Scene) -> Disks:
+def read_disks(scene: Scene) -> Disks:
     state = existing(scene.places.state)
     cache = existing(models_folder(scene.loaded.settings, os.environ))
     return Disks(state, os.access(state, os.W_OK), free_bytes(state), cache, free_bytes(cache))
@@ -149,7 +149,7 @@ def judge_clock(_: Scene, clock: Clock) -> Diagnosis:
     if clock.now < EARLIEST:
         advice = sentence("set the clock: others ignore announcements from the past")
         return Diagnosis(ERROR, sentence("the clock says {time}, which is in the past", time=shown), advice)
-    if clock.is_kept is False:
+    if clock.is_synchronised is False:
         advice = sentence("timedatectl set-ntp true, and compare with another clock now")
         return Diagnosis(WARNING, sentence("the clock is not synchronised; it says {time}", time=shown), advice)
     return Diagnosis(OK, sentence("it says {time}", time=shown))

@@ -26,7 +26,7 @@ class Scene:
     swarm: Swarm | None
     port: int  # the engine's port; 0: not chosen yet
     status: Status | None  # None: no daemon answers
-    away: PotluckError | None = None  # why not
+    away: PotluckError | None = None  # why no daemon answers
 
 
 class Diagnosis(NamedTuple):

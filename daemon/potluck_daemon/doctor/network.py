@@ -1,6 +1,6 @@
 """Checks of the network: the engine's port, whether others reach it, the swarm, and who may use the gateway.
 
-A function that measures reads what nothing else tells; the judge beside it is pure.
+The functions that measure find what the scene does not hold. The judges are pure.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from potluck_daemon.swarms.contact import no_network
 
 DIAL_TIMEOUT_S = 3.0
 _HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
-_STANDING_BY = (State.PAUSED, State.YIELDED, State.IDLE)  # a standby node may listen
+_STANDING_BY = (State.PAUSED, State.YIELDED, State.IDLE)  # states in which a standby node may listen
 
 
 def is_port_taken(scene: Scene) -> bool:
-    """Return whether a program listens, found by binding the port: listing all listeners needs privileges."""
+    """Return whether a program has the engine's port. This tries to bind it, because only root may list listeners."""
     addresses = everywhere(_port(scene))
     return with_free_ports(addresses) != addresses
 

@@ -29,7 +29,8 @@ class InstanceLock:
         try:
             handle = open_locked(self._path, within_s=LOOKED_AT_S)
         except BlockingIOError:
-            text = sentence("the daemon is already running as process {number}", number=_named(self._path) or "unknown")
+            number = _pid_in(self._path) or "unknown"
+            text = sentence("the daemon is already running as process {number}", number=number)
             raise AlreadyRunningError(text, hint="see: potluck status") from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -43,24 +44,24 @@ class InstanceLock:
 
 
 def holder(path: Path) -> int | None:
-    """Return the process that holds the lock, also one that starts or ends and does not answer; None: nobody does.
+    """Return the id of the process that holds the lock, even if it does not answer yet or any more; None: none does.
 
-    0 stands for a process that is not to be found here: it belongs to another user or runs on another computer or in
-    another container that shares the folder.
+    0 stands for a process that can't be found here, because it belongs to another user or runs on another computer or
+    in another container that shares the folder.
     """
     if not is_locked(path):
         return None
-    import psutil  # takes longer than what a command usually needs of this module
+    import psutil  # here, because it loads slowly and most commands do not need it
 
     try:
-        process = psutil.Process(_named(path))
+        process = psutil.Process(_pid_in(path))
         return process.pid if os.path.realpath(path) in (file.path for file in process.open_files()) else 0
     except psutil.Error:
         return 0
 
 
-def _named(path: Path) -> int:
-    """Return the process that the file names; 0: none."""
+def _pid_in(path: Path) -> int:
+    """Return the id of the process that wrote the file; 0: the file has none."""
     try:
         return int(path.read_text()[:20])
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Has launchd on macOS start daemon and tray app when the user logs in, each by a LaunchAgent of its own.
 
 An agent is a file in `~/Library/LaunchAgents`, which launchd reads at the next log-in. The system's settings can switch
-it off without touching the file. Written from Apple's manual (launchd.plist(5), launchctl(1)) and tested with a fake
-`launchctl` only. Everything here blocks.
+it off without touching the file. This follows Apple's manual (launchd.plist(5), launchctl(1)), and only a fake
+`launchctl` has tested it. Everything here blocks.
 """
 
 from __future__ import annotations

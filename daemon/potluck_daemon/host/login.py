@@ -29,7 +29,7 @@ Exec={command}
 Icon=potluck
 Terminal=false
 """
-_OFF = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # outranks an entry for all users
+_OFF = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # it outranks an entry for all users
 _NO_APP = sentence("the tray app is not installed beside this program")
 _ONLY_ROOT = sentence("this daemon is the machine's own service, which only root can change")
 _SWITCHED_OFF = re.compile(r"(?m)^(Hidden[ \t]*=[ \t]*true|X-GNOME-Autostart-enabled[ \t]*=[ \t]*false)[ \t]*$")
@@ -37,12 +37,12 @@ _SWITCHED_OFF = re.compile(r"(?m)^(Hidden[ \t]*=[ \t]*true|X-GNOME-Autostart-ena
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
     """Return what starts at the next log-in, and why something can't be changed."""
-    starts_daemon, daemon_problem = _daemon(places)
-    return LoginStart(_app(environment), starts_daemon, NOTHING if _app_command() else _NO_APP, daemon_problem)
+    starts_daemon, daemon_problem = _read_daemon(places)
+    return LoginStart(_starts_app(environment), starts_daemon, NOTHING if _app_command() else _NO_APP, daemon_problem)
 
 
 def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
-    """Start the tray app at log-in, or no longer. The user's own entry is there only to differ from those for all.
+    """Start the tray app at log-in, or no longer. The user gets their own entry only where that for all users differs.
 
     Raises:
         PotluckError: the app is not installed, or launchd refuses.
@@ -53,7 +53,7 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
         raise UsageError(_NO_APP, hint=sentence("install the package with the app, see docs/install.md"))
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
-    elif any(map(_is_on, _entries_for_all(environment))) is is_wanted:
+    elif any(map(_starts, _entries_for_all(environment))) is is_wanted:
         path.unlink(missing_ok=True)
         remove_empty(path.parent, path.parent.parent)
     else:
@@ -81,17 +81,18 @@ def entry_path(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("XDG_CONFIG_HOME") or Path(home, ".config")) / "autostart" / ENTRY
 
 
-def _app(environment: Mapping[str, str]) -> bool:
+def _starts_app(environment: Mapping[str, str]) -> bool:
     if not launch_agents.is_mac():
-        own = entry_path(environment)  # comes before others of its name
-        return _is_on(own) if own.exists() else any(map(_is_on, _entries_for_all(environment)))
+        own = entry_path(environment)  # desktops prefer it to others of its name
+        return _starts(own) if own.exists() else any(map(_starts, _entries_for_all(environment)))
     try:
         return launch_agents.starts_at_login(launch_agents.APP)
     except PotluckError:
         return False  # the daemon's own line says that launchctl does not answer
 
 
-def _daemon(places: Places) -> tuple[bool, Sentence]:
+def _read_daemon(places: Places) -> tuple[bool, Sentence]:
+    """Return whether the daemon starts at log-in or with the machine, and why that can't be changed."""
     try:
         if launch_agents.is_mac():
             return launch_agents.starts_at_login(launch_agents.DAEMON), NOTHING
@@ -111,7 +112,7 @@ def _entries_for_all(environment: Mapping[str, str]) -> list[Path]:
     return [Path(folder) / "autostart" / ENTRY for folder in folders if folder]
 
 
-def _is_on(entry: Path) -> bool:
+def _starts(entry: Path) -> bool:
     """Return whether an entry starts the app; desktops switch one off by a line in it."""
     try:
         return not _SWITCHED_OFF.search(entry.read_text(errors="surrogateescape"))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 class ServiceManager:
-    """The connection to systemd; silent when no service manager listens."""
+    """The connection to systemd. Without a service manager that listens, nothing is sent."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")

@@ -1,4 +1,4 @@
-"""Has systemd start the daemon, for one user or for the machine: texts of the units, and calls of systemctl."""
+"""Has systemd start the daemon, for one user or for the machine: writes the units, and calls systemctl."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from potluck.sentences import Sentence, sentence
 
 UNIT = "potluckd.service"
 STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
-_MARKS = ("# Made by `potluck autostart`", "# Installed by `potluck service install")  # now and formerly
-_GPU_GROUPS = ("render", "video")  # may use a GPU; a unit that names a missing group does not start
+_MARKS = ("# Made by `potluck autostart`", "# Installed by `potluck service install")  # how units of ours begin
+_GPU_GROUPS = ("render", "video")  # they may use a GPU; a unit that names a missing group does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
 _ALL_USERS = Path("/etc/systemd/user")
 _BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 _PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
 _TIMEOUT_S = 120.0
-_OTHERWISE = sentence("start the daemon with: potluck start")
-_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # by ProtectHome and PrivateTmp in the system's unit
-_SYSTEM_FILES = {  # of `resources/systemd/`: systemd makes the service's user and its folders from them
+_START_BY_HAND = sentence("start the daemon with: potluck start")
+_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # ProtectHome and PrivateTmp hide them
+_SYSTEM_FILES = {  # systemd makes the service's user and its folders from these files of `resources/systemd/`
     "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
     "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
 }
@@ -83,7 +83,7 @@ def enable(*, is_system: bool) -> None:
         PotluckError: systemd refuses, or the machine's own service could not read Potluck's files.
         OSError: the unit cannot be written.
     """
-    _systemctl(is_system, "show-environment", hint=_OTHERWISE)  # raises where no systemd answers
+    _systemctl(is_system, "show-environment", hint=_START_BY_HAND)  # raises where no systemd answers
     path = unit_path(is_system=is_system)
     if _is_ours(path) or not path.exists():
         if is_system:
@@ -120,7 +120,7 @@ def disable(*, is_system: bool) -> None:
 
 def is_enabled(*, is_system: bool) -> bool:
     """Return whether systemd starts the daemon at log-in, or with the machine. Raises PotluckError without systemd."""
-    _systemctl(is_system, "show-environment", hint=_OTHERWISE)  # raises where no systemd answers
+    _systemctl(is_system, "show-environment", hint=_START_BY_HAND)  # raises where no systemd answers
     return unit_path(is_system=is_system).exists() and _enablement(is_system) == "enabled"
 
 
@@ -130,7 +130,10 @@ def is_for_all_users() -> bool:
 
 
 def _installed_unit() -> Path | None:
-    """Return the unit of `potluck start`: the system's for root, else this user's; None without unit or systemd."""
+    """Return the unit that `potluck start` uses: for root the system's if there is one, else this user's.
+
+    None: there is no unit, or no systemd.
+    """
     scopes = (os.geteuid() == 0, False) if _BOOTED.is_dir() else ()
     return next((unit for is_system in scopes if (unit := unit_path(is_system=is_system)).exists()), None)
 
@@ -182,7 +185,7 @@ def run(*command: str, hint: str | Sentence | None = None, may_fail: bool = Fals
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except FileNotFoundError:
-        raise PotluckError(sentence("this machine has no {program}", program=command[0]), hint=_OTHERWISE) from None
+        raise PotluckError(sentence("this machine has no {program}", program=command[0]), hint=_START_BY_HAND) from None
     except subprocess.TimeoutExpired:
         raise PotluckError(sentence("`{what}` does not end", what=" ".join(command))) from None
     if done.returncode != 0 and not may_fail:

@@ -1,4 +1,4 @@
-"""Measures the use of today and its month, and tells which obstacles follow from it: the data of `terms`."""
+"""Measures what serving uses today and in this month, and asks `terms` which obstacles follow from that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableErro
 
 
 class Budget:
-    """Adds what serving uses to `hours`, and compares their sums with the limits.
+    """Adds what serving uses to `hours`, and compares the sums with the limits.
 
     Attributes:
         meter: what measures the processes of the engine.

@@ -42,10 +42,10 @@ from potluck.protocol.codes import DENIALS, INVITE_OVER, Denial
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.settings.state import Pause
 
-PASSING_S = 2.0  # between decisions while an engine stands by, or something passes
+PASSING_S = 2.0  # the time between decisions while an engine is offloaded or a state soon passes
 LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
-PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
-SETTLE_S = 2.0  # that all probes may take for their first look
+PREPARE_S = 12.0  # imports take so long on a slow machine, so the process starts this long before it is needed
+SETTLE_S = 2.0  # the longest that the first looks of all probes take
 
 
 class Phase(StrEnum):
@@ -64,6 +64,8 @@ class Phase(StrEnum):
 
 
 class Rung(Enum):
+    """The steps of the ladder that the engine climbs down. Each leaves the computer more of its memory."""
+
     ONLINE = 0
     FINISHING = 1
     OFFLOADED = 2
@@ -72,7 +74,7 @@ class Rung(Enum):
 
 
 class EngineOrder(Enum):
-    """An order to the supervisor."""
+    """What the supervisor does to bring the engine towards its rung."""
 
     NOTHING = "nothing"
     PREPARE = "prepare"
@@ -97,7 +99,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class EndedEvidence:
     """Evidence that has ended."""
 
     evidence: Evidence
@@ -109,7 +111,7 @@ class Presence:
     """What the probes together say; kept by `presence.tracking`."""
 
     evidence: tuple[Evidence, ...] = ()  # the most certain first
-    over: tuple[Over, ...] = ()
+    over: tuple[EndedEvidence, ...] = ()
     is_away: bool | None = None  # whether keyboard and mouse are at rest; None: nothing can tell
     use_since: float = 0.0  # when `is_away` last changed
     unsure: tuple[Evidence, ...] = ()  # programs to ask the user about; nothing is given back for them
@@ -117,6 +119,8 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class EngineView:
+    """What the supervisor knows of the engine."""
+
     phase: Phase = Phase.ENDED
     serving: Sentence = NOTHING  # "blocks 0:4 of tiny-llama"
     failure: Sentence = NOTHING  # the last one, kept until the engine serves again
@@ -126,7 +130,7 @@ class EngineView:
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
     waiting: Waiting = field(default_factory=Waiting)  # why it cannot get online yet
-    drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
+    drains: bool = False  # the swarm changed its model, and sessions with the old one may still finish
     is_stopped: bool = False  # somebody stopped its process
 
 
@@ -157,6 +161,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
+    """All that a decision depends on, besides the time."""
+
     settings: Settings
     engine: EngineView = EngineView()
     presence: Presence = Presence()
@@ -168,7 +174,7 @@ class Inputs:
     swarm: str | None = ""  # its name; None: no swarm joined
     remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
     is_applicant: bool = False  # nobody has let this computer in yet
-    is_ticket_over: bool = False  # and the person's other computer cannot any more
+    is_ticket_over: bool = False  # it is too late for the person's other computer to let this one in
     has_engine: bool = True  # there is an environment to start it in
     is_memory_short: bool = False
     is_settled: bool = True  # every probe has had time for its first looks
@@ -177,7 +183,7 @@ class Inputs:
 _PROGRAMS = frozenset({Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY})
 _NEEDS_DEVICE = _PROGRAMS | {Reason.OTHER_USER, Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE}
 _NOT_NOW = frozenset({Reason.BATTERY, Reason.METERED, Reason.HEAT})
-_SPARED = frozenset({Reason.HEAT, Reason.POWER})
+_SPARED = frozenset({Reason.HEAT, Reason.POWER})  # throttling helps, unless they are extreme
 _ADMISSION = (Denial.NOBODY_ONLINE, Denial.UNCONFIRMED, *INVITE_OVER)
 _ENDED = (Phase.ENDED, Phase.PREPARING, Phase.STOPPING)  # the engine holds no device, or soon holds none
 _RESTED = sentence("when you've been away for a while")
@@ -191,8 +197,8 @@ def decide(inputs: Inputs, now: float) -> Decision:
     return replace(wish, state=State.DRAINING if is_draining else wish.state, order=_order(wish.rung, inputs.engine))
 
 
-def has_game(presence: Presence) -> bool:
-    """Tell whether somebody needs the device now."""
+def is_device_needed(presence: Presence) -> bool:
+    """Return whether somebody needs the device now."""
     return any(item.reason in _NEEDS_DEVICE for item in presence.evidence)
 
 
@@ -211,7 +217,7 @@ def _wish(inputs: Inputs, now: float) -> Decision:
 
 
 def _as_asked(inputs: Inputs) -> Decision | None:
-    """Follow what people asked for: the user, and who removed this computer. Without an engine nothing can follow."""
+    """Obey the user and whoever removed this computer, and say what is missing before anything can be served."""
     if inputs.is_ending or inputs.finish_left_s is not None:
         return _ending(inputs)
     if inputs.pause is not None:
@@ -257,7 +263,7 @@ def _giving_way(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> Decisi
         return None
     state = State.IDLE if evidence.reason in _NOT_NOW else State.YIELDED
     rung = Rung.ENDED if evidence.reason is Reason.SLEEP else _rung(inputs, evidence.since, now)
-    text, ends = _words(evidence, _quiet_s(evidence, inputs.settings.yield_))
+    text, ends = _texts(evidence, _quiet_s(evidence, inputs.settings.yield_))
     return Decision(state, evidence.reason, text, rung, ends, *_program(evidence))
 
 
@@ -276,13 +282,13 @@ def _counts(evidence: Evidence, inputs: Inputs) -> bool:
 
 
 def _program(evidence: Evidence) -> tuple[str, str]:
-    """Return its name and title; empty if "never yield for it" would not help, because the always list outranks it."""
+    """Return the program's name and title; empty if it is on the list "always", which outranks "never"."""
     if not evidence.app or evidence.reason is Reason.EXCLUSIVE_APP:
         return "", ""
     return evidence.app, str(evidence.who)
 
 
-def _words(evidence: Evidence, quiet_s: float) -> tuple[Sentence, Sentence]:
+def _texts(evidence: Evidence, quiet_s: float) -> tuple[Sentence, Sentence]:
     """Return what stands in the way, and when that ends."""
     who, time = evidence.who, f"{quiet_s:g}"
     memory_ends = sentence("{time} s after there is enough memory again", time=time)
@@ -387,7 +393,7 @@ def _working(inputs: Inputs, now: float) -> Decision:
 
 
 def _unadmitted(inputs: Inputs, denial: Denial) -> Decision:
-    """Say what somebody waits for who was not let in yet, or that only another invite helps."""
+    """Say what a computer waits for that nobody has let in yet, or that only another invite helps."""
     name = inputs.swarm
     if denial is Denial.UNCONFIRMED and inputs.is_ticket_over:
         denial = Denial.INVITE_EXPIRED

@@ -1,7 +1,7 @@
-"""Asks the user once about each program that only is busy, full-screen or in a window: is it a game? Pure.
+"""Decides whether to ask the user if a program that is busy, full-screen or in a window is a game. Pure.
 
-The answers are the lists "always" and "never step aside". A question that was asked is kept after its answer, also if
-that is taken back, so that it is never asked again.
+The lists "always step aside" and "never step aside" hold the answers. A question is kept after its answer, even if the
+user takes that back, so that nobody is asked twice.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from potluck_control.states import Reason, State
 
 from potluck_daemon.policy.decide import Decision, Evidence
 
-MAX_QUESTIONS = 100  # asked in all; after that nothing is asked any more
-_MAX_TITLE = 80  # letters: a window may bear any name
+MAX_QUESTIONS = 100  # after so many, nothing is asked any more
+_MAX_TITLE_LETTERS = 80  # a window may have any title
 
 
-def follow(
+def next_questions(
     questions: tuple[ProgramQuestion, ...],
     decision: Decision,
     listed: Iterable[str],
@@ -40,7 +40,7 @@ def follow(
         seen = answered | {item.app.lower() for item in kept}
         if app.lower() in seen or len(kept) == MAX_QUESTIONS:
             continue
-        with contextlib.suppress(ValueError):  # such a name cannot stand on a list
+        with contextlib.suppress(ValueError):  # the lists take no such name
             check_app(app)
-            kept = (*kept, ProgramQuestion(app, title[:_MAX_TITLE]))
+            kept = (*kept, ProgramQuestion(app, title[:_MAX_TITLE_LETTERS]))
     return kept

@@ -6,9 +6,10 @@ from potluck_control.states import Reason, State
 
 from potluck_daemon.policy.decide import PREPARE_S, Decision, Rung
 
-ENOUGH = 2  # times the reserve of memory, before a node that left because of memory returns
+RETURN_FACTOR = 2  # a node that left because memory was short returns once so many times the reserve is free
 
-_AWAY = (
+# Reasons to leave the swarm: nobody could use this computer, or bytes cost something.
+_LEAVES = (
     *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE),
     *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
 )
@@ -20,7 +21,7 @@ def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
     While an engine is on its way, the answer is yes too, so that the node stays until the engine takes over.
     """
     has_engine = decision.rung in (Rung.FINISHING, Rung.OFFLOADED)
-    return not has_engine and decision.reason not in _AWAY and not is_memory_short
+    return not has_engine and decision.reason not in _LEAVES and not is_memory_short
 
 
 def is_worth_a_start(decision: Decision) -> bool:

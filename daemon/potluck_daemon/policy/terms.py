@@ -1,6 +1,6 @@
 """Applies the user's other terms: hours of the week, caps of a day or month, room on the disk. Pure.
 
-A term that is broken becomes a decision with a reason, a text that names the numbers, and what would end it.
+A broken term becomes a decision with a reason, a text that names the numbers, and what would end it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Space on the disk of downloaded checkpoints; None: not measured."""
+    """The space on the disk that has the downloaded checkpoints. None: not measured."""
 
     free_bytes: int | None = None
-    taken_bytes: int | None = None  # by downloaded checkpoints
+    taken_bytes: int | None = None  # what downloaded checkpoints take
 
 
 def obstacles(when: WhenSettings, limits: LimitSettings, use: Use, disk: Disk, now: datetime) -> tuple[Decision, ...]:
@@ -47,7 +47,7 @@ def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
     """Return what the engine may use of the network.
 
     Its speed is measured only while nothing else needs the computer. It is never measured for a user who serves over
-    metered networks, because then no probe looks whether this network is metered.
+    metered networks, because no probe then finds out whether this network is one.
     """
     limits, is_free = settings.limits, not presence.evidence and not settings.when.on_metered
     return NetworkCaps(limits.upload_mbps, limits.download_mbps, may_measure=is_free)

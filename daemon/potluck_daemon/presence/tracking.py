@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from potluck_control.states import Certainty, Reason
 
 from potluck.sentences import Sentence
-from potluck_daemon.policy.decide import Evidence, Over, Presence
+from potluck_daemon.policy.decide import EndedEvidence, Evidence, Presence
 from potluck_daemon.presence.probe import Sighting
 
 _SLACK = 0.8  # of the interval: a timer may fire a little early
@@ -132,7 +132,7 @@ def _presence_after(before: Presence, found: Mapping[_Thing, Evidence], is_away:
         for thing, item in found.items()
     )
     over = {_thing(item.evidence): item for item in before.over}
-    over |= {thing: Over(item, now) for thing, item in earlier.items()}
+    over |= {thing: EndedEvidence(item, now) for thing, item in earlier.items()}
     still = tuple(item for thing, item in over.items() if thing not in found)
     use_since = before.use_since if is_away is before.is_away else now
     return Presence(tuple(sorted(evidence, key=_order)), still[-_MAX_OVER:], is_away, use_since)

@@ -1,4 +1,4 @@
-"""Asks the hub in a short-lived process, so that the daemon stays small. It prints a structure on each line."""
+"""Asks the hub through a short-lived process, so that the daemon stays small. The process prints a structure a line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str
 
     Args:
         question: arguments of `potluck.checkpoint.search`.
-        python: the engine's interpreter, which has what it takes to ask the hub, and its environment.
+        python: the engine's interpreter, which has the packages that ask the hub.
+        environment: the environment variables of the process.
 
     Raises:
         PotluckError: the hub cannot be asked, or refuses.

@@ -1,4 +1,4 @@
-"""Invites as they are shown: those that are no secret, and how many seats others have left."""
+"""Tells which invite of a swarm is no secret, and what may be shown of an invite."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ def invite_for_all(membership: Membership) -> Invite | None:
     return Invite(membership.swarm) if membership.swarm.is_open else public_invite(membership)
 
 
-def shown(made: Invite, membership: Membership, swarm: Swarm) -> SwarmInvite:
-    """Return what others may know of an invite. `swarm`: with the addresses that newcomers ask."""
+def describe_invite(made: Invite, membership: Membership, swarm: Swarm) -> SwarmInvite:
+    """Return an invite as text, with its end and how many of its seats are taken.
+
+    Args:
+        swarm: the swarm with the addresses that newcomers ask.
+    """
     encoded, link = encode_invite(replace(made, swarm=swarm)), "" if swarm.is_open else link_of(swarm)
     offer = read_record(made.proof).content if made.proof else None
     if not isinstance(offer, Seats) or made.is_public:

@@ -30,16 +30,16 @@ log = logging.getLogger(__name__)
 
 
 class MembersKeeper:
-    """Call `tend` every few seconds."""
+    """Keeps the members' records of the file and those of the node alike. Its owner calls `tend` every few seconds."""
 
     def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
-        self._leader_heard: tuple[Swarm, float] | None = None  # in which swarm, and when, in Unix seconds
+        self._leader_heard: tuple[Swarm, float] | None = None  # the swarm, and Unix seconds
         self._configuration = configuration
         self._supervisor = supervisor
         self._tasks = BackgroundTasks()
-        self._turns = asyncio.Lock()  # what a node says is kept in the order in which it says it
-        self._tended: object = None  # what mattered of the membership when it was tended
-        self._told: frozenset[bytes] = frozenset()  # records that the node has; the commands write others to the file
+        self._turns = asyncio.Lock()  # records are kept in the order in which the node tells them
+        self._tended: object = None  # `what_matters` when the swarm was last tended
+        self._told: frozenset[bytes] = frozenset()  # records that the node has; commands add others to the file
 
     def hear(self, launch: LaunchSpec, message: Members | Met | Joining | Reachable) -> None:
         """Listen to a node of this computer that was started with `launch`."""
@@ -87,7 +87,7 @@ class MembersKeeper:
         self._tasks.start(self._tend())
 
     async def close(self) -> None:
-        """Finish what was begun."""
+        """Wait for what was begun."""
         await self._tasks.wait()
 
     def _has_reached(self, name: str) -> bool:
@@ -99,12 +99,12 @@ class MembersKeeper:
         async with self._turns:
             try:
                 await asyncio.to_thread(self._configuration.swarms.learn, name, records)
-            except Exception as error:  # whatever peers made of it, the node says it again later
+            except Exception as error:  # peers may send anything, and the node says it again later
                 is_odd = not isinstance(error, PotluckError)
                 log.warning("what the swarm learned about its members cannot be kept: %s", error, exc_info=is_odd)
                 return
             self._told |= frozenset(records)
-            self._configuration.reload_if_changed()  # it may say that this computer was let in or removed
+            self._configuration.reload_if_changed()  # the records may let this computer in or remove it
         self.tend()
 
     def _catch_up(self, launch: LaunchSpec) -> None:
@@ -129,7 +129,7 @@ class MembersKeeper:
                 return
             self._tended = what_matters(membership)
             if new:
-                log.info("%d decisions about the members of %s need nobody", len(new), name)
+                log.info("made %d routine decisions about the members of %s", len(new), name)
             self._tell_rest(tended)
 
     def _tell_rest(self, membership: Membership) -> None:

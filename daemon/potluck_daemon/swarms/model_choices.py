@@ -25,7 +25,7 @@ from potluck.sentences import sentence
 from potluck_daemon.swarms.hub import ask_hub
 from potluck_daemon.swarms.stored_models import downloads
 
-_WEIGHTS_SHARE = 0.8  # of what a computer lends; the rest is for sessions and activations
+_WEIGHTS_SHARE = 0.8  # the rest of the memory that a computer lends is for sessions and activations
 _PARAMETER_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "int8": 1.0, "int4": 0.625}  # int4 with its scales
 _INDEX_FILE = "model.safetensors.index.json"
 
@@ -38,7 +38,7 @@ class Lending:
     parameter_bytes: float
 
     def num_computers(self, num_parameters: int) -> int:
-        """Return how many such computers hold a model, about; 0: not known."""
+        """Return about how many such computers a model needs; 0: not known."""
         room = self.memory_bytes * _WEIGHTS_SHARE
         return math.ceil(num_parameters * self.parameter_bytes / room) if num_parameters > 0 and room > 0 else 0
 
@@ -47,8 +47,8 @@ def lending(serve: ServeSettings, engine_limit_bytes: int, devices: Sequence[Dev
     """Return what this computer lends.
 
     Args:
-        engine_limit_bytes: what the engine may use that runs now; 0: none runs, or it has no limit.
-        devices: of this computer, the best one first.
+        engine_limit_bytes: what the running engine may use; 0: none runs, or it has no limit.
+        devices: those of this computer, the best one first.
     """
     chosen = [device for device in devices if device.name in (serve.devices or (serve.device,))] or list(devices[:1])
     given = (serve.memory_limit_mb << 20) * max(len(serve.devices), 1)
@@ -74,7 +74,7 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
         path = Path(folder).expanduser()
         if not path.is_absolute():
             raise UsageError(sentence("the folder must be absolute"), hint=sentence("begin it with /"))
-        found = tuple(_described(str(item), item.name, item, lent) for item in _checkpoints(path))
+        found = tuple(_describe(str(item), item.name, item, lent) for item in _checkpoints(path))
         if not found:
             hint = sentence(
                 "choose a folder with config.json and .safetensors files, or one that contains such folders"
@@ -83,9 +83,9 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
         return found
     beside = _checkpoints(Path(checkpoint).parent) if checkpoint else ()
     return (
-        *(_described(str(item), item.name, item, lent) for item in beside),
-        *(_described(name, name, snapshot, lent) for name, snapshot in _downloads(cache)),
-        _described("", DEMO_MODEL, resource(DEMO_MODEL), lent),
+        *(_describe(str(item), item.name, item, lent) for item in beside),
+        *(_describe(name, name, snapshot, lent) for name, snapshot in _downloads(cache)),
+        _describe("", DEMO_MODEL, resource(DEMO_MODEL), lent),
     )
 
 
@@ -115,8 +115,8 @@ def _downloads(cache: Path) -> Iterator[tuple[str, Path]]:
             yield name, max(snapshots, key=lambda item: item.stat().st_mtime)
 
 
-def _described(model: str, name: str, folder: Path, lent: Lending) -> ModelChoice:
-    """Return what is in a folder; whoever has the files knows their licence."""
+def _describe(model: str, name: str, folder: Path, lent: Lending) -> ModelChoice:
+    """Describe the checkpoint in a folder. Its licence is left out, because whoever has the files knows it."""
     config, is_here = _read_json(folder / "config.json"), True
     try:
         num_bytes = sum((folder / file).stat().st_size for file in files_of(folder) if not file.endswith(SMALL))
@@ -138,6 +138,6 @@ def _read_json(path: Path) -> dict[str, object]:
 
 
 def _usual_bytes(device: Device) -> int:
-    """Count all of a GPU's memory, which is free while nobody plays; of a processor's, what is free now."""
+    """Return what an engine takes by default of all of a GPU, which is free while nobody plays, or of the free RAM."""
     is_gpu = device.name != "cpu"
     return usual_memory_bytes(device.memory_bytes if is_gpu else device.free_bytes, is_gpu=is_gpu)

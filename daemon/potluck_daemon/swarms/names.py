@@ -1,4 +1,4 @@
-"""What the people of a swarm, their computers and its invites are called here, and whom a name stands for.
+"""Names the people of a swarm, their computers and its invites, and finds what a name stands for.
 
 People choose their names, so several may be called alike. Such names get the beginning of an id in brackets, which no
 chosen name can have. Every list and every question shows these names, and every request takes them.
@@ -19,13 +19,13 @@ from potluck.membership.records import Machine
 from potluck.sentences import sentence
 
 Key = TypeVar("Key")
-ID_LETTERS = 8  # of an id that are shown
+ID_LETTERS = 8  # lists show so many letters of an id
 _UNSEEN = re.compile("[\u115f\u1160]")  # fillers of Hangul syllables, which count as letters
-_ENOUGH_LETTERS = 4  # of an id to ask for its owner
+_ENOUGH_LETTERS = 4  # so many letters of an id find its owner
 
 
 def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
-    """Return the beginning of each key; the whole of one whose owner searched for a key that begins like another."""
+    """Return the beginning of each key, but the whole of keys that begin alike: somebody may have made one so."""
     return _shortened({key: key.hex() for key in keys}, slice(ID_LETTERS))
 
 
@@ -46,7 +46,7 @@ def find_person(members: Members, wanted: str) -> Person:
     """Return the member or guest of a name, or of an id's beginning. Raises UsageError for none and for several."""
     people, names = (*members.people.values(), *members.guests.values()), person_names(members)
     by_id = [each for each in people if len(wanted) >= _ENOUGH_LETTERS and each.id.startswith(wanted.lower())]
-    by_name = [each for each in people if _look(wanted) in (_look(each.name), _look(names[each.key]))]
+    by_name = [each for each in people if _normalized(wanted) in (_normalized(each.name), _normalized(names[each.key]))]
     # Nobody is mistaken for another person by taking that person's id, or the part that is shown, as a name.
     found = by_id if len(wanted) >= ID_LETTERS and by_id else list(dict.fromkeys((*by_name, *by_id)))
     if not found:
@@ -83,7 +83,7 @@ def find_invite(members: Members, wanted: str) -> bytes:
 
 
 def _only(found: list[Key], wanted: str, described: Callable[[Key], str]) -> Key:
-    """Return the only one. Raises AmbiguousError, which names the ids of all."""
+    """Return the only one found. Raises AmbiguousError with the ids of all if there are several."""
     if len(found) > 1:
         ids = ", ".join(map(described, found))
         raise AmbiguousError(
@@ -100,11 +100,11 @@ def _shortened(ids: Mapping[bytes, str], part: slice) -> dict[bytes, str]:
 
 
 def _told_apart(names: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:
-    """Return the names by key; those that look alike with their id."""
-    alike = Counter(map(_look, names.values()))
-    return {key: name if alike[_look(name)] == 1 else f"{name} ({ids[key]})" for key, name in names.items()}
+    """Return the names by key, with the id in brackets where names look alike."""
+    alike = Counter(map(_normalized, names.values()))
+    return {key: name if alike[_normalized(name)] == 1 else f"{name} ({ids[key]})" for key, name in names.items()}
 
 
-def _look(name: str) -> str:
-    """Return the same for names that differ in case, width, spaces or letters without a shape alone."""
+def _normalized(name: str) -> str:
+    """Return a name without what people do not see: its case, width, repeated spaces and letters without a shape."""
     return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", name)).casefold().split())

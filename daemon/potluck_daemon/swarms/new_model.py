@@ -1,4 +1,4 @@
-"""Finds out what a swarm needs to know about its model and the one that drafts for it, and pins their files."""
+"""Finds what a swarm needs to know about its model and about the model that drafts for it, and pins their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this computer makes of members' reports about wrong results: what its server confirmed, and its user dismissed.
+"""Keeps what this computer made of reports about wrong results: which its server confirmed or its user dismissed.
 
 Leaders see reports about everybody, others those about their own computers. A report changes nothing by itself, and
 after thirty days all is forgotten.
@@ -21,11 +21,11 @@ from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.state import Examination, Since, StateFile
 from potluck_daemon.swarms.names import machine_names, person_names, short_ids
 
-_MAX_KEPT = 2000  # reports that were confirmed, or dismissed, here
+_MAX_KEPT = 2000  # confirmed reports, and as many dismissed ones
 
 
 class ReportBook:
-    """Remembers in the state file what concerns reports."""
+    """Keeps in the state file which reports were confirmed or dismissed here."""
 
     def __init__(self, memory: StateFile, own_key: Callable[[], bytes]) -> None:
         """`own_key` returns this computer's public key."""
@@ -34,7 +34,7 @@ class ReportBook:
 
     @property
     def known(self) -> object:
-        """Return what the list of reports depends on, besides the membership."""
+        """Return what `wrong_results` depends on besides the membership, to compare with an earlier value."""
         state = self._memory.state
         return state.confirmed, state.dismissed, state.examination
 
@@ -46,17 +46,17 @@ class ReportBook:
                 self._memory.keep(examination=Examination(time.time(), damaged, swarm.prefix))
             case Confirmed(peer_id, person) if machine := public_key_of(PeerId(peer_id)):
                 dismissed = tuple(each for each in state.dismissed if not each.what.endswith(machine.hex()))
-                confirmed = _with(state.confirmed, [f"{person} {machine.hex()}"])
+                confirmed = _added(state.confirmed, [f"{person} {machine.hex()}"])
                 self._memory.keep(confirmed=confirmed, dismissed=dismissed)
 
     def dismiss(self, members: Members, machine: bytes) -> bool:
-        """Hide what these people report about a computer. Return whether there was anything."""
+        """Hide all present reports about a computer. Return whether there were any."""
         hidden = [_who_and_what(report) for report in self._shown(members) if report.machine == machine]
-        self._memory.keep(dismissed=_with(self._memory.state.dismissed, hidden))
+        self._memory.keep(dismissed=_added(self._memory.state.dismissed, hidden))
         return bool(hidden)
 
-    def found(self, membership: Membership, members: Members) -> Iterable[WrongResults]:
-        """Return the computers that this user should know of: a leader those of all, others their own ones."""
+    def wrong_results(self, membership: Membership, members: Members) -> Iterable[WrongResults]:
+        """Yield reported computers that concern this user: for a leader all of them, for others their own."""
         you = membership.person(members)
         may_lead = membership.founder_seed is not None or (you is not None and you.may_lead)
         by_machine: dict[bytes, list[Report]] = {}
@@ -66,7 +66,7 @@ class ReportBook:
         for key, reports in by_machine.items():
             owner = members.owner_of_key(key)
             if owner is not None and (may_lead or owner == you):
-                yield self._wrong_results(membership.swarm.prefix, owner, key, reports, names)
+                yield self._describe(membership.swarm.prefix, owner, key, reports, names)
 
     def _shown(self, members: Members) -> Iterable[Report]:
         dismissed = {each.what for each in _recent(self._memory.state.dismissed)}
@@ -74,7 +74,7 @@ class ReportBook:
         oldest = time.time() - REPORT_LIVES_S
         return [each for each in reports if each.at_s > oldest and _who_and_what(each) not in dismissed]
 
-    def _wrong_results(
+    def _describe(
         self, swarm: str, owner: Person, machine: bytes, reports: Sequence[Report], names: Mapping[bytes, str]
     ) -> WrongResults:
         state = self._memory.state
@@ -104,6 +104,6 @@ def _recent(kept: Iterable[Since]) -> Iterable[Since]:
     return [each for each in kept if each.at > time.time() - REPORT_LIVES_S]
 
 
-def _with(kept: Iterable[Since], new: Sequence[str]) -> tuple[Since, ...]:
+def _added(kept: Iterable[Since], new: Sequence[str]) -> tuple[Since, ...]:
     others = [each for each in _recent(kept) if each.what not in new]
     return (*others, *(Since(what, time.time()) for what in new))[-_MAX_KEPT:]

@@ -20,7 +20,7 @@ _PARTIAL = (".partial", ".incomplete")
 
 
 def downloads(folder: Path) -> list[tuple[str, Path]]:
-    """Return the name and the folder of each model in a folder of downloads; names without an owner are no hub's."""
+    """Return name and folder of each model in a folder of downloads. A name without an owner is not the hub's."""
     found = (path for path in folder.glob(f"{_PREFIX}*") if path.is_dir())
     return sorted((path.name.removeprefix(_PREFIX).replace("--", "/", 1), path) for path in found)
 
@@ -29,8 +29,8 @@ def stored_models(folder: Path, swarms: Sequence[Swarm], served: str) -> tuple[S
     """Return the models in `folder`, largest first.
 
     Args:
-        swarms: those that were joined.
-        served: the model that is served now.
+        swarms: the joined swarms.
+        served: the name of the model that is served now.
     """
     found = []
     for name, path in downloads(folder):

@@ -245,7 +245,7 @@ def _list_of(membership: Membership, book: ReportBook) -> methods.MembersList:
         is_founder=membership.founder_seed is not None,
         has_key=has_key,
         asking="" if asking is None or membership.has_machine(asking.key) else asking.name,
-        wrong_results=tuple(book.found(membership, members)),
+        wrong_results=tuple(book.wrong_results(membership, members)),
     )
 
 

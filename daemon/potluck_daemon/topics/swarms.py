@@ -41,7 +41,7 @@ from potluck.sentences import sentence
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.contact import reach
-from potluck_daemon.swarms.inviting import invite_for_all, shown
+from potluck_daemon.swarms.inviting import describe_invite, invite_for_all
 from potluck_daemon.swarms.new_model import NewModel, find_draft, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -200,7 +200,7 @@ class SwarmsTopic(Topic):
                 made = invite_made_before(joined, now_s, people=params.people, days=params.days)
             if made is None:
                 made = await self._new_invite(swarm.name, params, now_s)
-        return shown(made, configuration.swarms.find(swarm.name), swarm)
+        return describe_invite(made, configuration.swarms.find(swarm.name), swarm)
 
     async def _new_invite(self, name: str, params: schema.InviteParams, now_s: float) -> Invite:
         offer, seed = seats(now_s, people=params.people or DEFAULT_PEOPLE, days=params.days or DEFAULT_DAYS)

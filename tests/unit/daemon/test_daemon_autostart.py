@@ -128,11 +128,11 @@ def test_the_app_has_an_entry_of_its_own_only_to_differ_from_that_for_all_users(
     environment, is_on = app_environment(home), for_all == ENTRY
     if for_all:
         write(home / "xdg" / "autostart" / login.ENTRY, for_all)
-    assert login._app(environment) is is_on
+    assert login._starts_app(environment) is is_on
     before = snapshot(home)
     for is_wanted in (not is_on, not is_on, is_on, is_on):
         login.set_app(environment, is_wanted)
-        assert login._app(environment) is is_wanted
+        assert login._starts_app(environment) is is_wanted
     assert snapshot(home) == before
 
 
@@ -141,6 +141,6 @@ def test_an_entry_that_a_desktop_switched_off_can_be_switched_on(home: Path) -> 
     login.set_app(environment, True)
     entry = login.entry_path(environment)
     entry.write_text(entry.read_text() + "X-GNOME-Autostart-enabled=false\n")
-    assert not login._app(environment)
+    assert not login._starts_app(environment)
     login.set_app(environment, True)
-    assert login._app(environment)
+    assert login._starts_app(environment)

@@ -182,4 +182,4 @@ def test_a_finding_is_a_line_and_its_advice_another_and_an_error_makes_the_exit_
 
 def test_the_disk_that_is_looked_at_is_the_one_that_was_chosen(places: Places, tmp_path: Path) -> None:
     places.settings_file.write_text(f'version = 2\n[serve]\nmodels_folder = "{tmp_path}/big/models"\n')
-    assert computer.visit_disks(read_scene(places, PotluckError("none"))).cache == tmp_path
+    assert computer.read_disks(read_scene(places, PotluckError("none"))).cache == tmp_path

@@ -13,17 +13,17 @@ from potluck_daemon.policy.decide import (
     LONGEST_WAIT_S,
     PASSING_S,
     Decision,
+    EndedEvidence,
     EngineOrder,
     EngineView,
     Evidence,
     Inputs,
-    Over,
     Phase,
     Presence,
     Rung,
     decide,
 )
-from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
+from potluck_daemon.policy.questions import MAX_QUESTIONS, next_questions
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
 from potluck_daemon.settings.state import Pause
 
@@ -151,7 +151,9 @@ def test_the_engine_is_ended_when_a_game_lasts() -> None:
 
 def test_serving_resumes_only_after_the_longest_quiet_time() -> None:
     for ended, quiet_s in (((GAME,), 15), ((VIDEO,), 90), ((VIDEO, GAME), 90)):
-        given = inputs(Phase.OFFLOADED, presence=Presence(over=tuple(Over(evidence, 200.0) for evidence in ended)))
+        given = inputs(
+            Phase.OFFLOADED, presence=Presence(over=tuple(EndedEvidence(evidence, 200.0) for evidence in ended))
+        )
         before = decide(given, 200.0 + quiet_s - 1)
         assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, EngineOrder.NOTHING)
         assert before.left_s == pytest.approx(1)
@@ -165,12 +167,13 @@ def test_what_has_ended_is_named_while_it_may_come_back() -> None:
         (Evidence(Reason.HEAT, "it", level=0.9), "Loading layers"),  # warm
     ):
         assert (
-            str(decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text) == text
+            str(decide(inputs(Phase.OFFLOADED, presence=Presence(over=(EndedEvidence(evidence, 200.0),))), 201.0).text)
+            == text
         )
 
 
 def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
-    over = Presence(over=(Over(GAME, 200.0),))
+    over = Presence(over=(EndedEvidence(GAME, 200.0),))
     ended = inputs(Phase.ENDED, presence=over)
     orders = [decide(ended, now).order for now in (202.9, 203.0, 216.0)]
     assert orders == [EngineOrder.NOTHING, EngineOrder.PREPARE, EngineOrder.START]
@@ -194,7 +197,7 @@ FLAGS = {"is_ending": (False, True), "pause": (None, PAUSE), "swarm": (None, "ho
 ALL = [
     inputs(phase, presence=presence, **dict(zip(FLAGS, flags, strict=True)))
     for phase in Phase
-    for presence in (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(Over(VIDEO, NOW - 1),)))
+    for presence in (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(EndedEvidence(VIDEO, NOW - 1),)))
     for flags in itertools.product(*FLAGS.values())
 ]
 
@@ -285,7 +288,7 @@ def test_the_engine_ends_at_once_before_sleep() -> None:
     both = Presence((*seen(Reason.SLEEP).evidence, GAME))
     assert decide(inputs(presence=both), NOW).order is EngineOrder.STOP
     assert decide(inputs(Phase.ENDED, presence=both), NOW).reason is Reason.SLEEP
-    woken = Presence(over=(Over(Evidence(Reason.SLEEP, "the computer"), NOW),))
+    woken = Presence(over=(EndedEvidence(Evidence(Reason.SLEEP, "the computer"), NOW),))
     assert decide(inputs(Phase.ENDED, presence=woken), NOW).order is EngineOrder.START
 
 
@@ -387,7 +390,7 @@ def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
     """The list outranks the other one, so the offer would do nothing."""
     listed = Evidence(Reason.EXCLUSIVE_APP, "blender", app="blender")
     assert decide(inputs(presence=Presence((listed,))), NOW).app == ""
-    assert decide(inputs(presence=Presence(over=(Over(listed, NOW),))), NOW).app == ""
+    assert decide(inputs(presence=Presence(over=(EndedEvidence(listed, NOW),))), NOW).app == ""
 
 
 # -- what follows: questions whether a program is a game, and who stays in the swarm -----------------------------------
@@ -400,7 +403,7 @@ CLOSED = structs.replace(OPEN, is_open=False)
 
 
 def test_a_program_that_only_looks_like_a_game_is_asked_about_once() -> None:
-    assert follow((), UNSURE, ()) == follow((OPEN,), UNSURE, ()) == (OPEN,)
+    assert next_questions((), UNSURE, ()) == next_questions((OPEN,), UNSURE, ()) == (OPEN,)
 
 
 def test_nothing_is_asked_about_what_is_known_or_cannot_stand_on_a_list() -> None:
@@ -410,28 +413,28 @@ def test_nothing_is_asked_about_what_is_known_or_cannot_stand_on_a_list() -> Non
         replace(UNSURE, app=""),
         replace(UNSURE, app="a,b"),
     ):
-        assert follow((), decision, ()) == ()
+        assert next_questions((), decision, ()) == ()
 
 
 def test_a_listed_program_is_answered_for_and_not_asked_about_again() -> None:
-    assert follow((), UNSURE, ("Hedgewars",)) == ()
-    assert follow((OPEN,), UNSURE, ("Hedgewars",)) == (CLOSED,)
-    assert follow((CLOSED,), UNSURE, ()) == (CLOSED,)  # the answer was taken back
+    assert next_questions((), UNSURE, ("Hedgewars",)) == ()
+    assert next_questions((OPEN,), UNSURE, ("Hedgewars",)) == (CLOSED,)
+    assert next_questions((CLOSED,), UNSURE, ()) == (CLOSED,)  # the answer was taken back
 
 
 def test_the_questions_are_bounded_in_number_and_length() -> None:
     many = tuple(ProgramQuestion(f"app{number}", "App") for number in range(MAX_QUESTIONS))
-    assert follow(many, UNSURE, ()) == many
-    (question,) = follow((), replace(UNSURE, app_title="x" * 1000), ())
+    assert next_questions(many, UNSURE, ()) == many
+    (question,) = next_questions((), replace(UNSURE, app_title="x" * 1000), ())
     assert len(question.title) == 80
 
 
 def test_a_busy_program_in_a_window_is_asked_about_while_potluck_serves() -> None:
     serving = replace(UNSURE, state=State.SERVING, reason=Reason.NONE, app="", app_title="")
     busy = Evidence(Reason.FULL_SCREEN, "Hedgewars", app="hedgewars")
-    assert follow((), serving, (), (busy, busy)) == (OPEN,)
-    assert follow((), serving, ("Hedgewars",), (busy,)) == ()
-    assert follow((CLOSED,), UNSURE, (), (busy,)) == (CLOSED,)
+    assert next_questions((), serving, (), (busy, busy)) == (OPEN,)
+    assert next_questions((), serving, ("Hedgewars",), (busy,)) == ()
+    assert next_questions((CLOSED,), UNSURE, (), (busy,)) == (CLOSED,)
 
 
 def decided(reason: Reason, rung: Rung = Rung.ENDED) -> Decision:

@@ -209,7 +209,8 @@ def test_ordinary_members_see_reports_about_their_own_computers_alone() -> None:
     ana = ana.with_records([report(eve, BOB.public_key)], time.time())
     bob, eve = (each.with_records(read_all(ana.all_records), time.time()) for each in (bob, eve))
     book = ReportBook(StateFile(Path("unused")), lambda: ANA.public_key)
-    assert [[each.name for each in book.found(who, who.members())] for who in (ana, bob, eve)] == [["Bob"], ["Bob"], []]
+    found = [[each.name for each in book.wrong_results(who, who.members())] for who in (ana, bob, eve)]
+    assert found == [["Bob"], ["Bob"], []]
 
 
 async def test_the_founder_sees_what_a_dismissal_undoes(ask: Ask, daemon: Daemon, bob: Bob) -> None:
