@@ -88,9 +88,9 @@ def enable(*, is_system: bool) -> None:
     if _is_ours(path) or not path.exists():
         if is_system:
             _require_visible()
-        for name, (file, command) in _SYSTEM_FILES.items() if is_system else ():
-            write_atomically(file, (resource("systemd") / name).read_bytes(), mode=0o644)
-            run(*command, str(file))
+            for name, (file, command) in _SYSTEM_FILES.items():
+                write_atomically(file, (resource("systemd") / name).read_bytes(), mode=0o644)
+                run(*command, str(file))
         write_atomically(path, unit_text(is_system=is_system).encode(), mode=0o644)
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", UNIT)
