@@ -43,6 +43,7 @@ class EngineProcess:
         self._failed: messages.Failed | None = None
         self._killed_because = NOTHING
         self._memory_kills = memory_kills()
+        self._has_launch = False
         self.ended: asyncio.Task[Exit]
 
     @classmethod
@@ -87,8 +88,19 @@ class EngineProcess:
 
     def send(self, command: messages.Command | messages.Members) -> None:
         """Queue a command. A command to a dead engine is dropped."""
+        self._has_launch |= isinstance(command, messages.Launch)
         if not self._writer.is_closing():
             self._writer.write(messages.encode(command))
+
+    def stop(self) -> None:
+        """Ask the process to end, or kill it if it got no launch: it hears nothing while it imports, for seconds.
+
+        Before its launch it holds nothing, and writes only compiled modules, which Python replaces atomically.
+        """
+        if self._has_launch:
+            self.send(messages.Stop())
+        else:
+            self._signal(signal.SIGKILL)
 
     def terminate(self) -> None:
         self._signal(signal.SIGTERM)

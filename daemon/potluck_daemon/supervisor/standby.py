@@ -1,7 +1,7 @@
 """Runs the small process that keeps this computer's place in its swarm while no engine does.
 
     hold(launch)  ->  process, LaunchSpec  ->  Reachable  |  after a failure: again, after growing delays
-    hold(None)    ->  Stop, and by force after STOP_TIMEOUT_S
+    hold(None)    ->  Stop, and by force after STOP_TIMEOUT_S, or at once before it got its launch
 
 Identity and port are one node's at a time, so `leave` returns when they are free for the engine.
 """
@@ -87,7 +87,7 @@ class Standby:
         try:
             raise PotluckError(diagnose(await asyncio.shield(process.ended)))
         except asyncio.CancelledError:
-            process.send(messages.Stop())
+            process.stop()
             await _ended(process)
             raise
         finally:

@@ -12,7 +12,8 @@
     offloaded, finishing    RESTORE                 restoring
     restoring    Online                             online
     online, restoring   FilesChanged, not served    joining
-    any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
+    any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL;
+                                                                  SIGKILL at once before it got its launch)
     any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
 An engine that misses a deadline is killed: that frees its memory at once, and its clients continue elsewhere. Only the
@@ -449,7 +450,7 @@ class Supervisor:
         self._phase = Phase.STOPPING
         self._cancel_deadline()
         if self._engine is not None:
-            self._engine.send(messages.Stop())
+            self._engine.stop()
             self._deadline = start_task(_after(STOP_TIMEOUT_S, self._terminate))
 
     def _terminate(self) -> None:
