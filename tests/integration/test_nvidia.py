@@ -10,6 +10,7 @@ from helpers.command_line import CommandLine
 from helpers.nvml_stub import Driver, nvidia_driver
 from helpers.probe_reports import gives_up, watching
 from potluck_control.states import Certainty, Reason
+from potluck_daemon.environment.machine import look
 from potluck_daemon.presence import nvml
 from potluck_daemon.presence.gpu_use import GpuUseProbe
 from potluck_daemon.presence.machine import HeatProbe, PowerProbe, VramPressureProbe
@@ -124,6 +125,12 @@ async def test_a_draw_above_the_cap_slows_the_engine_down_until_it_is_below(driv
         await reports.until_seen(Sighting(Reason.POWER, "NVIDIA A", gpu=FIRST, level=0.2))
         driver.say("gpu 0 NVIDIA A", "milliwatts 0 0")
         await reports.until_seen()
+
+
+def test_only_set_up_asks_for_the_compute_capability(driver: Driver) -> None:
+    driver.say("gpu 0 NVIDIA A")
+    assert [gpu.capability for gpu in NvmlReader().read()] == [None]
+    assert [gpu.capability for gpu in look().gpus] == [(9, 0)]
 
 
 def test_the_doctor_names_gpus_and_driver(loaded: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

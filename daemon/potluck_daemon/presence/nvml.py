@@ -32,7 +32,7 @@ class NvidiaGpu:
     free_bytes: int = 0
     temperature_c: float | None = None
     power_w: float | None = None
-    capability: tuple[int, int] | None = None  # of its instruction set
+    capability: tuple[int, int] | None = None  # of its instruction set; None: unknown, or nobody asked
     use_percent: Mapping[int, float] = field(default_factory=dict)  # pid -> of the GPU since the last reading
 
 
@@ -67,8 +67,12 @@ class NvmlReader:
                 self._next_at = now + (MAX_AGE_S if self._nvml is not None else NO_DRIVER_S)
             return self._gpus
 
-    def read(self) -> tuple[NvidiaGpu, ...]:
-        """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError."""
+    def read(self, *, asks_capability: bool = False) -> tuple[NvidiaGpu, ...]:
+        """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError.
+
+        Args:
+            asks_capability: only set-up needs it, so the readings of probes leave it out.
+        """
         is_new = self._nvml is None
         if is_new:
             self._nvml, self.problem = _load()
@@ -78,7 +82,7 @@ class NvmlReader:
         try:
             if is_new:
                 self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
-            return tuple(self._gpu(index) for index in range(nvml.nvmlDeviceGetCount()))
+            return tuple(self._gpu(index, asks_capability) for index in range(nvml.nvmlDeviceGetCount()))
         except nvml.NVMLError as error:  # a GPU fell off the bus, the driver was updated: begin again next time
             self.close()
             raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
@@ -90,7 +94,7 @@ class NvmlReader:
             with contextlib.suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
 
-    def _gpu(self, index: int) -> NvidiaGpu:
+    def _gpu(self, index: int, asks_capability: bool) -> NvidiaGpu:
         nvml = self._nvml
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
         memory = self._told(nvml.nvmlDeviceGetMemoryInfo, handle)
@@ -102,7 +106,7 @@ class NvmlReader:
             free_bytes=int(memory.free) if memory is not None else 0,
             temperature_c=self._told(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
             power_w=power_mw / 1000 if power_mw is not None else None,
-            capability=self._told(nvml.nvmlDeviceGetCudaComputeCapability, handle),
+            capability=self._told(nvml.nvmlDeviceGetCudaComputeCapability, handle) if asks_capability else None,
             use_percent=self._use(index, handle),
         )
 
