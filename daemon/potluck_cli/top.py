@@ -23,7 +23,6 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.schema import Status
 from potluck_daemon.presence.machine import sensors
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 from potluck.errors import PotluckError
 from potluck.formatting import size
@@ -125,10 +124,7 @@ def _metrics(client: ControlClient, status: Status) -> EngineMetrics | None:
 
 async def _temperatures(reader: NvmlReader) -> list[Temperature]:
     found = [Temperature(str(name), celsius) for _, name, _, celsius in sensors(Path("/sys"))]
-    try:
-        gpus = await reader.gpus()
-    except (ProbeUnavailableError, ProbeFailedError):
-        return found
+    gpus = await reader.gpus()
     return found + [Temperature(gpu.name, gpu.temperature_c) for gpu in gpus if gpu.temperature_c is not None]
 
 

@@ -37,6 +37,7 @@ def driver(loaded: Driver, monkeypatch: pytest.MonkeyPatch) -> Driver:
     for probe in (GpuUseProbe, HeatProbe, PowerProbe, VramPressureProbe):
         monkeypatch.setattr(probe, "interval_s", 0.02)
     monkeypatch.setattr(nvml, "MAX_AGE_S", 0.0)
+    monkeypatch.setattr(nvml, "NO_DRIVER_S", 0.0)
     loaded.say()
     return loaded
 

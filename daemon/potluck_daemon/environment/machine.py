@@ -57,7 +57,7 @@ def look(sysfs: Path = Path("/sys")) -> Hardware:
     """Look at this machine."""
     reader = NvmlReader()
     try:
-        nvidia, problem = tuple(map(_nvidia_gpu, reader.read(asks_capability=True))), reader.problem
+        nvidia, problem = tuple(map(_nvidia_gpu, reader.read(for_setup=True))), reader.problem
     except ProbeFailedError as error:
         nvidia, problem = (), str(error)
     finally:

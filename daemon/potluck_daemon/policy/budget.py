@@ -19,7 +19,6 @@ from potluck_daemon.metering.usage import ServingHours
 from potluck_daemon.policy.decide import Decision
 from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 
 class Budget:
@@ -73,11 +72,7 @@ class Budget:
         return UseStatus(today.sent_bytes, today.received_bytes, energy_wh, spent, *by_month)
 
     async def _gpu_power_w(self, pci: str) -> float | None:
-        try:
-            gpus = await self._reader.gpus()
-        except (ProbeUnavailableError, ProbeFailedError):
-            return None
-        return next((gpu.power_w for gpu in gpus if gpu.pci == pci), None)
+        return next((gpu.power_w for gpu in await self._reader.gpus() if gpu.pci == pci), None)
 
 
 def models_folder(settings: Settings, environment: Mapping[str, str]) -> Path:

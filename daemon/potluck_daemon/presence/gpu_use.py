@@ -20,14 +20,7 @@ from potluck_control.states import Certainty, Reason
 from potluck.sentences import sentence
 from potluck_daemon.presence.applications import is_desktop_program
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import (
-    WEAK_SHARE,
-    PollingProbe,
-    ProbeUnavailableError,
-    Sighting,
-    Situation,
-    Surroundings,
-)
+from potluck_daemon.presence.probe import WEAK_SHARE, PollingProbe, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable, Program, contents
 
 INTERVAL_S = 2.0
@@ -118,7 +111,7 @@ class GpuUseProbe(PollingProbe):
     async def look(self, situation: Situation) -> tuple[Sighting, ...]:
         gpus = await self._reader.gpus()
         if not gpus and not self._has_drm:
-            raise ProbeUnavailableError(sentence("no GPU reports its use by program"))
+            raise self._reader.lacking(sentence("no GPU reports its use by program"))
         programs = self._table.look()
         percent = self._drm.look(programs) if self._has_drm else {}
         percent |= {(pid, gpu.pci): share for gpu in gpus for pid, share in gpu.use_percent.items()}

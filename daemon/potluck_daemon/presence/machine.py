@@ -52,7 +52,7 @@ class HeatProbe(PollingProbe):
             if gpu.temperature_c is not None:
                 readings.append(("gpu", gpu.name, gpu.pci, gpu.temperature_c))
         if not readings:
-            raise ProbeUnavailableError(sentence("no sensor reports a temperature"))
+            raise self.reader.lacking(sentence("no sensor reports a temperature"))
         found = []
         for kind, who, pci, celsius in readings:
             key = f"{who} {pci}"
@@ -101,7 +101,7 @@ class PowerProbe(PollingProbe):
     async def look(self, situation: Situation) -> tuple[Sighting, ...]:
         powers = {gpu.pci: (gpu.name, gpu.power_w) for gpu in await self.reader.gpus() if gpu.power_w is not None}
         if not powers:
-            raise ProbeUnavailableError(sentence("no GPU reports its power"))
+            raise self.reader.lacking(sentence("no GPU reports its power"))
         if situation.engine_gpu not in powers:
             return ()
         name, watts = powers[situation.engine_gpu]
@@ -130,7 +130,7 @@ class VramPressureProbe(PollingProbe):
         nvidia = [(gpu.pci, gpu.name, gpu.total_bytes, gpu.free_bytes) for gpu in await self.reader.gpus()]
         gpus = [*amd_memory(self.at.sys), *(gpu for gpu in nvidia if gpu[2])]
         if not gpus:
-            raise ProbeUnavailableError(sentence("no GPU reports its memory"))
+            raise self.reader.lacking(sentence("no GPU reports its memory"))
         return tuple(
             Sighting(Reason.VRAM_PRESSURE, name, Certainty.LIKELY, gpu=pci)
             for pci, name, total, free in gpus

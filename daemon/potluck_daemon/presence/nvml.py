@@ -1,6 +1,8 @@
 """NVIDIA's management library, read at most once a second for all probes that need it.
 
-Calls may take long (while a GPU wakes up), and the library is loaded only where there is one. Drivers leave things out:
+Calls may take long (while a GPU wakes up) or never return, so no reading begins beside another one. A driver that fails
+tells of no GPU, and what the kernel counts of others still counts. The library is loaded only where there is one.
+Drivers leave things out:
 in WSL and in containers the list of processes is empty, and with MIG there is no use by process. What a driver leaves
 out is absent here. Process ids are the host's.
 """
@@ -16,8 +18,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from potluck.sentences import sentence
-from potluck_daemon.presence.probe import ProbeFailedError
+from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.tasks import start_task
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 MAX_AGE_S, NO_DRIVER_S = 1.0, 30.0
 READ_TIMEOUT_S = 10.0
@@ -40,49 +44,62 @@ class NvmlReader:
     """The readings that the probes of one watch share.
 
     Attributes:
-        driver: its version; empty: none has answered.
+        driver: its version; empty: none has answered a reading for set-up.
         problem: why no driver starts, which is normal on a machine without such a GPU.
+        failure: why the driver tells nothing at present; nothing: it does, or there is none.
     """
 
     driver = problem = ""
+    failure = NOTHING
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._gpus: tuple[NvidiaGpu, ...] = ()
         self._next_at = -math.inf
-        self._lock = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None  # None: none runs
         self._nvml: Any = None
         self._last_sample: dict[int, int] = {}  # GPU -> time stamp of the newest sample of use, in its own us
 
     async def gpus(self) -> tuple[NvidiaGpu, ...]:
-        """Return the latest reading; empty without a driver. Raises ProbeFailedError if it does not answer."""
-        async with self._lock:
-            now = self._clock()
-            if now >= self._next_at:
-                try:
-                    async with asyncio.timeout(READ_TIMEOUT_S):
-                        self._gpus = await asyncio.to_thread(self.read)
-                except TimeoutError:
-                    raise ProbeFailedError(sentence("the NVIDIA driver does not answer")) from None
-                self._next_at = now + (MAX_AGE_S if self._nvml is not None else NO_DRIVER_S)
-            return self._gpus
+        """Return the latest reading; empty without a driver that answers. One that hangs is waited for only once."""
+        if self._reading is None and self._clock() >= self._next_at:
+            self._gpus, self.failure = (), NOTHING
+            self._reading = start_task(self._renew())
+        if self._reading is not None and not self.failure:
+            _, late = await asyncio.wait({self._reading}, timeout=READ_TIMEOUT_S)
+            if late:
+                self.failure = sentence("the NVIDIA driver does not answer")
+        return self._gpus
 
-    def read(self, *, asks_capability: bool = False) -> tuple[NvidiaGpu, ...]:
+    def lacking(self, what: Sentence) -> PotluckError:
+        """Return what a probe raises that lacks `what`: the driver's failure if there is one."""
+        return ProbeFailedError(self.failure) if self.failure else ProbeUnavailableError(what)
+
+    async def _renew(self) -> None:
+        try:
+            self._gpus = await asyncio.to_thread(self.read)
+            self.failure = NOTHING
+        except ProbeFailedError as error:
+            self.failure = error.sentence
+        finally:
+            self._next_at = self._clock() + (MAX_AGE_S if self._nvml is not None else NO_DRIVER_S)
+            self._reading = None
+
+    def read(self, *, for_setup: bool = False) -> tuple[NvidiaGpu, ...]:
         """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError.
 
         Args:
-            asks_capability: only set-up needs it, so the readings of probes leave it out.
+            for_setup: ask for the driver's version and compute capabilities, too, which no probe needs.
         """
-        is_new = self._nvml is None
-        if is_new:
+        if self._nvml is None:
             self._nvml, self.problem = _load()
         nvml = self._nvml
         if nvml is None:
             return ()
         try:
-            if is_new:
+            if for_setup:
                 self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
-            return tuple(self._gpu(index, asks_capability) for index in range(nvml.nvmlDeviceGetCount()))
+            return tuple(self._gpu(index, for_setup) for index in range(nvml.nvmlDeviceGetCount()))
         except nvml.NVMLError as error:  # a GPU fell off the bus, the driver was updated: begin again next time
             self.close()
             raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
@@ -94,7 +111,7 @@ class NvmlReader:
             with contextlib.suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
 
-    def _gpu(self, index: int, asks_capability: bool) -> NvidiaGpu:
+    def _gpu(self, index: int, for_setup: bool) -> NvidiaGpu:
         nvml = self._nvml
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
         memory = self._told(nvml.nvmlDeviceGetMemoryInfo, handle)
@@ -106,7 +123,7 @@ class NvmlReader:
             free_bytes=int(memory.free) if memory is not None else 0,
             temperature_c=self._told(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
             power_w=power_mw / 1000 if power_mw is not None else None,
-            capability=self._told(nvml.nvmlDeviceGetCudaComputeCapability, handle) if asks_capability else None,
+            capability=self._told(nvml.nvmlDeviceGetCudaComputeCapability, handle) if for_setup else None,
             use_percent=self._use(index, handle),
         )
 

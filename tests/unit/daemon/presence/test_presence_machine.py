@@ -1,15 +1,19 @@
 """Probes of what the kernel writes to /proc and /sys, on made folders."""
 
 import asyncio
+import contextlib
+import threading
 from pathlib import Path
 
 import pytest
 from helpers.made_processes import Clock, MadeProcesses
-from helpers.probe_reports import watching
+from helpers.probe_reports import gives_up, watching
 from potluck_control.states import Certainty, Reason
+from potluck_daemon.presence import nvml
 from potluck_daemon.presence.gpu_use import RELIST_EVERY, GpuUseProbe
 from potluck_daemon.presence.machine import (
     HeatProbe,
+    PowerProbe,
     RamPressureProbe,
     amd_memory,
     heat_level,
@@ -17,8 +21,8 @@ from potluck_daemon.presence.machine import (
     power_level,
     sensors,
 )
-from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import ProbeUnavailableError, Sighting, Situation
+from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable
 
 from potluck.sentences import sentence
@@ -118,6 +122,44 @@ async def test_a_computer_without_a_gpu_says_so(made: MadeProcesses) -> None:
     probe = GpuUseProbe(made.surroundings, ProcessTable(made.surroundings), NvmlReader(), busy_percent=25)
     with pytest.raises(ProbeUnavailableError, match="no GPU"):
         await probe.look(Situation())
+
+
+class HungReader(NvmlReader):
+    """A reader whose driver answers no question until it `goes_on`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+        self.num_readings = 0
+
+    def read(self, *, for_setup: bool = False) -> tuple[NvidiaGpu, ...]:
+        self.num_readings += 1
+        self.goes_on.wait()
+        return (NvidiaGpu("0000:01:00.0", "NVIDIA", temperature_c=95.0, use_percent={500: 90.0}),)
+
+
+async def test_a_driver_that_hangs_silences_no_other_source_and_holds_one_thread(
+    made: MadeProcesses, looker: DrmLooker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "READ_TIMEOUT_S", 0.05)
+    reader = looker.probe._reader = HungReader()
+    heat, power = HeatProbe(made.surroundings, reader, {"cpu": 80, "gpu": 80}), PowerProbe(reader, cap_w=100)
+    with contextlib.ExitStack() as stack:
+        stack.callback(reader.goes_on.set)
+        for number in range(4):
+            made.open_gpu(500, 7, 1, engine_gfx=f"{number * 2 * SECOND_NS} ns")
+            looker.clock.now += 2
+            seen = await looker.probe.look(Situation())
+            assert number == 0 or seen == (busy(Certainty.LIKELY),)
+        for probe in (heat, power):
+            await gives_up(probe, ProbeFailedError, "does not answer")
+        chip(made.sys, 0, "coretemp", 85)
+        assert [sighting.level for sighting in await heat.look(Situation())] == [0.5]
+        assert reader.num_readings == 1
+        reader.goes_on.set()
+        while reader.failure:  # noqa: ASYNC110 (another thread)
+            await asyncio.sleep(0.01)
+    assert [sighting.level for sighting in await heat.look(Situation())] == [0.5, 1.0]
 
 
 def supply(folder: Path, name: str, **fields: str) -> None:
