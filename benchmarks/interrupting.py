@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from potluck_control.methods.setup import Step
 from potluck_daemon.environment.store import Store
 
 from benchmarks.figures import Measured
@@ -74,8 +73,8 @@ class _Home:
             return "done"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        steps = [line.split()[0] for line in self._said.read_text().splitlines() if line.split()[0] in list(Step)]
-        return steps[-1] if steps else "start"
+        lines = self._said.read_text().splitlines()
+        return lines[-1].partition("  ")[0] if lines else "start"
 
     def faults(self) -> list[str]:
         """What is wrong after another run."""

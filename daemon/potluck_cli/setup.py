@@ -15,11 +15,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from potluck_control.methods.health import Severity
-from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState
+from potluck_control.methods.setup import BeginParams, SetupState
 from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import Places, find_places
 from potluck_daemon.environment.interpreter import engine_python, has_torch
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.check:
         return _check(args, places)
     if args.rollback:
-        roll_back(Store(places.engines.resolve()), _shown(quiet=args.json))
+        roll_back(Store(places.engines.resolve()), Steps(shows=not args.json))
     else:
         _make(places, args, quiet=args.json)
     state = _state(places, BeginParams())
@@ -97,12 +96,7 @@ def _make(places: Places, args: argparse.Namespace | None = None, *, quiet: bool
         plan = make_plan(places.engines, look(), args.variant, args.folder, wheels=args.wheels)
     if not quiet:
         _announce(plan)
-    set_up(plan, _shown(quiet=quiet))
-
-
-def _shown(*, quiet: bool) -> Callable[[SetupProgress], None]:
-    steps = Steps(shows=not quiet)
-    return lambda progress: steps(f"{progress.step:8} {progress.text}", progress.done, progress.total)
+    set_up(plan, Steps(shows=not quiet))
 
 
 def _check(args: argparse.Namespace, places: Places) -> int:

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar, Self, TextIO
 
+from potluck_control.methods.work import WorkProgress
+
 from potluck.formatting import part_size
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -177,7 +179,8 @@ class Steps:
         self._terminal = Terminal()
         self._last = ("", 0)
 
-    def __call__(self, text: str, done: int, total: int) -> None:
+    def __call__(self, progress: WorkProgress) -> None:
+        text, done, total = str(progress.text), progress.done, progress.total
         (step, _), can_move = self._last, self._terminal.can_move
         now = (text, done * (100 if can_move else 10) // total if total else 0)
         if self._shows and now != self._last:

@@ -21,13 +21,15 @@ from importlib.metadata import version
 
 from potluck_control import schema
 from potluck_control.client import ControlClient
+from potluck_control.methods.work import WorkProgress
 from potluck_control.own_python import child_environment
 from potluck_control.places import Places, find_places
 from potluck_daemon.settings.store import load
 from potluck_daemon.updates.manifest import is_newer
 from potluck_daemon.updates.notes import NotesFile
-from potluck_daemon.updates.update import OnProgress, ask_publisher, stage
+from potluck_daemon.updates.update import ask_publisher, stage
 from potluck_daemon.updates.versions import Versions, not_ours, own_versions, went_back
+from potluck_daemon.work import OnProgress
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import decode
@@ -58,12 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     versions, places, shows = own_versions(), find_places(), not args.json
-    steps = Steps(shows=shows)
-
-    def on_progress(text: Sentence, done: int, total: int) -> None:
-        steps(str(text), done, total)
-
-    file = NotesFile(places)
+    file, on_progress = NotesFile(places), Steps(shows=shows)
     with file.lock():
         if args.rollback:
             result = _roll_back(versions, places, on_progress)
@@ -123,7 +120,7 @@ def _switch(versions: Versions, switch: Callable[[], object], on_progress: OnPro
     Raises:
         PotluckError: the daemon doesn't end, there is no such version, or its daemon doesn't start.
     """
-    on_progress(sentence("waiting for open sessions to end"), 0, 0)
+    on_progress(WorkProgress(sentence("waiting for open sessions to end")))
     try:
         was_running = decode(Drained, _potluck(versions, "drain", "--json")).was_running
     except KeyboardInterrupt:

@@ -398,26 +398,6 @@
         <translation>Läuft</translation>
     </message>
     <message>
-        <source>Checking this computer</source>
-        <translation>Prüft diesen Computer</translation>
-    </message>
-    <message>
-        <source>Looking up the packages</source>
-        <translation>Pakete werden nachgeschlagen</translation>
-    </message>
-    <message>
-        <source>Installing</source>
-        <translation>Wird installiert</translation>
-    </message>
-    <message>
-        <source>Testing on this computer</source>
-        <translation>Probelauf auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>Activating</source>
-        <translation>Aktiviert</translation>
-    </message>
-    <message>
         <source>{name}, for NVIDIA graphics cards</source>
         <translation>{name}, für Grafikkarten von NVIDIA</translation>
     </message>
@@ -436,10 +416,6 @@
     <message>
         <source>Getting ready, usually within a minute: {step}…</source>
         <translation>Wird vorbereitet, meist in unter einer Minute: {step}&#xa0;…</translation>
-    </message>
-    <message>
-        <source>Downloading {what}</source>
-        <translation>Lädt {what} herunter</translation>
     </message>
     <message>
         <source>Downloads up to {download} and takes {disk} on the disk.</source>
@@ -2685,6 +2661,10 @@
         <translation>lösche es, dann wird es neu heruntergeladen: potluck models delete {draft}</translation>
     </message>
     <message>
+        <source>downloading {what} ({number} of {all})</source>
+        <translation>lädt {what} herunter ({number} von {all})</translation>
+    </message>
+    <message>
         <source>gateway.address {address} cannot be listened on: {why}</source>
         <translation>gateway.address {address} kann nicht geöffnet werden: {why}</translation>
     </message>
@@ -3883,10 +3863,6 @@
     <message>
         <source>{what} ({advice})</source>
         <translation>{what} ({advice})</translation>
-    </message>
-    <message>
-        <source>{what} ({number} of {all})</source>
-        <translation>{what} ({number} von {all})</translation>
     </message>
     <message>
         <source>{what} ({why})</source>

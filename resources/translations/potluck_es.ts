@@ -398,26 +398,6 @@
         <translation>En marcha</translation>
     </message>
     <message>
-        <source>Checking this computer</source>
-        <translation>Comprobando este ordenador</translation>
-    </message>
-    <message>
-        <source>Looking up the packages</source>
-        <translation>Buscando los paquetes</translation>
-    </message>
-    <message>
-        <source>Installing</source>
-        <translation>Instalando</translation>
-    </message>
-    <message>
-        <source>Testing on this computer</source>
-        <translation>Probando en este ordenador</translation>
-    </message>
-    <message>
-        <source>Activating</source>
-        <translation>Activando</translation>
-    </message>
-    <message>
         <source>{name}, for NVIDIA graphics cards</source>
         <translation>{name}, para tarjetas gráficas NVIDIA</translation>
     </message>
@@ -436,10 +416,6 @@
     <message>
         <source>Getting ready, usually within a minute: {step}…</source>
         <translation>Preparando, por lo general en menos de un minuto: {step}…</translation>
-    </message>
-    <message>
-        <source>Downloading {what}</source>
-        <translation>Descargando {what}</translation>
     </message>
     <message>
         <source>Downloads up to {download} and takes {disk} on the disk.</source>
@@ -2685,6 +2661,10 @@
         <translation>bórralo y se descargará de nuevo: potluck models delete {draft}</translation>
     </message>
     <message>
+        <source>downloading {what} ({number} of {all})</source>
+        <translation>descargando {what} ({number} de {all})</translation>
+    </message>
+    <message>
         <source>gateway.address {address} cannot be listened on: {why}</source>
         <translation>no se puede escuchar en gateway.address {address}: {why}</translation>
     </message>
@@ -3883,10 +3863,6 @@
     <message>
         <source>{what} ({advice})</source>
         <translation>{what} ({advice})</translation>
-    </message>
-    <message>
-        <source>{what} ({number} of {all})</source>
-        <translation>{what} ({number} de {all})</translation>
     </message>
     <message>
         <source>{what} ({why})</source>

@@ -150,7 +150,7 @@ class Answer(QObject):
     def _hear_of_setup(self, state: SetupState) -> None:
         """Wait while the compute engine is set up; without a set-up there is nothing to wait for."""
         if state.progress is not None:
-            self._wait(engine.progress(state.progress), self.start)
+            self._wait(sentences.reason(state.progress.text), self.start)
         elif state.ready:  # the daemon is about to start it, which a hidden page is not told
             self._start_gateway()
         else:

@@ -57,7 +57,7 @@ class EngineSection(Section):
         self._plan.show_state(state)
         self._running.setVisible(is_running)
         if state.progress is not None:
-            self._bar.say(engine.progress(state.progress), state.progress.done, state.progress.total)
+            self._bar.say(sentences.reason(state.progress.text), state.progress.done, state.progress.total)
         again = "" if is_planning else self.tr("Try again")
         self._error.say("" if is_running else sentences.problem(state.error), again)
         self._renew.setVisible(state.outdated)

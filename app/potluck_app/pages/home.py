@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 
 from potluck_control import schema
-from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
+from potluck_control.methods.work import WorkProgress
 from potluck_control.schema import Status
 from potluck_control.states import Reason
 from PySide6.QtWidgets import QMenu
@@ -24,7 +24,7 @@ from potluck_app.widgets.card import Pot, text
 from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.theme import Type
-from potluck_app.words import engine, layers, states
+from potluck_app.words import layers, sentences, states
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.pauses import PauseChoice, offered
 from potluck_app.words.people import unconfirmed
@@ -47,7 +47,7 @@ class HomePage(Page):
         self._rules = Button(self.tr("Change the rules"), "next", "link", is_trailing=True)
         self._another = Button(self.tr("Paste another"), "", "primary", lambda: self.wanted.emit(Part.JOIN))
         self._watching = Button(glyph="next", style="link", is_trailing=True)
-        self._setup: SetupProgress | None = None
+        self._setup: WorkProgress | None = None
         self._status: Status | None = None
         self._build()
         self.setFocusProxy(self._button)
@@ -68,7 +68,7 @@ class HomePage(Page):
         self._watching.setVisible(bool(status.probes))
         self._notices.say("\n".join(map(translated, status.notices)))
 
-    def show_setup(self, progress: SetupProgress | None) -> None:
+    def show_setup(self, progress: WorkProgress | None) -> None:
         """Show how far the engine's set-up is; None: none runs."""
         self._setup = progress
         if self._status is not None:
@@ -82,7 +82,7 @@ class HomePage(Page):
 
     def _show_about(self, status: Status) -> None:
         setup = self._setup if status.reason is Reason.NO_ENGINE else None
-        ending = engine.progress(setup) if setup is not None else states.ending(status)
+        ending = sentences.reason(setup.text) if setup is not None else states.ending(status)
         speed = layers.speed_for_you(status.swarm) if status.swarm is not None else ""
         self._about.say("\n".join(filter(None, (ending, speed, unconfirmed(status)))))
 

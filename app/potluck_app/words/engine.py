@@ -1,20 +1,10 @@
-"""Setting up the compute engine, in words: steps, sizes, builds and devices."""
+"""Setting up the compute engine, in words: sizes, builds and devices."""
 
 from __future__ import annotations
 
-from potluck_control.methods.setup import SetupProgress, Step
-
 from potluck_app.words import numbers
-from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
-_STEPS = {
-    Step.LOOK: QT_TRANSLATE_NOOP("", "Checking this computer"),
-    Step.RESOLVE: QT_TRANSLATE_NOOP("", "Looking up the packages"),
-    Step.INSTALL: QT_TRANSLATE_NOOP("", "Installing"),
-    Step.TRY: QT_TRANSLATE_NOOP("", "Testing on this computer"),
-    Step.SWITCH: QT_TRANSLATE_NOOP("", "Activating"),
-}
 _BUILDS = {
     "cpu": QT_TRANSLATE_NOOP("", "{name}, for the processor"),
     "cu130": QT_TRANSLATE_NOOP("", "{name}, for NVIDIA graphics cards"),
@@ -28,13 +18,6 @@ _BUILDS = {
 def getting_ready(step: str) -> str:
     """Return what the gateway does before it can answer; it names its steps a moment after it began."""
     return tr("Getting ready, usually within a minute: {step}…").format(step=step or tr("Starting"))
-
-
-def progress(of: SetupProgress) -> str:
-    """Return the present step of the set-up; only the daemon knows which package is being downloaded."""
-    if of.step is Step.FETCH:
-        return tr("Downloading {what}").format(what=translated(of.text))
-    return f"{tr(_STEPS[of.step])}…"
 
 
 def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:

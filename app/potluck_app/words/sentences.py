@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from potluck_control.agreement import Agreement
-from potluck_control.methods.setup import Problem
+from potluck_control.methods.work import Problem
 
 from potluck.errors import PotluckError
 from potluck.sentences import Sentence

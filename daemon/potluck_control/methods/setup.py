@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from potluck.sentences import NOTHING, Sentence
+from potluck.sentences import Sentence
 from potluck_control.method import Empty, Method, Name
 from potluck_control.methods.health import Finding
-
-
-class Step(StrEnum):
-    """A step of the set-up, in order."""
-
-    LOOK = "look"
-    RESOLVE = "resolve"
-    FETCH = "fetch"
-    INSTALL = "install"
-    TRY = "try"
-    SWITCH = "switch"
-
-
-class SetupProgress(Struct, frozen=True):
-    """`done` and `total`: bytes while fetching, else 0 and 0."""
-
-    step: Step
-    text: Sentence
-    done: int = 0
-    total: int = 0
-
-
-class Problem(Struct, frozen=True):
-    """One plain sentence, and what to do about it."""
-
-    text: Sentence
-    hint: Sentence = NOTHING
+from potluck_control.methods.work import Problem, WorkProgress
 
 
 class Plan(Struct, frozen=True):
@@ -69,7 +42,7 @@ class SetupState(Struct, frozen=True):
     can_roll_back: bool = False
     findings: tuple[Finding, ...] = ()
     variants: tuple[str, ...] = ()  # for which this version has packages
-    progress: SetupProgress | None = None
+    progress: WorkProgress | None = None
     error: Problem | None = None
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from potluck.sentences import Sentence
 from potluck_control.method import Empty, Method
-from potluck_control.methods.setup import Problem
+from potluck_control.methods.work import Problem, WorkProgress
 
 
 class Offered(Struct, frozen=True):
@@ -18,14 +17,6 @@ class Offered(Struct, frozen=True):
     version: str
     changes: tuple[str, ...]
     issued_at: int
-
-
-class UpdateProgress(Struct, frozen=True):
-    """Progress of a check or an update. `done` and `total` are bytes, 0 if nothing is fetched."""
-
-    text: Sentence
-    done: int = 0
-    total: int = 0
 
 
 class UpdatesState(Struct, frozen=True):
@@ -37,7 +28,7 @@ class UpdatesState(Struct, frozen=True):
     can_install: bool  # False: apt, pip or whatever installed it updates it
     offered: Offered | None = None
     checked_at: float | None = None
-    progress: UpdateProgress | None = None  # of the check or update that runs now
+    progress: WorkProgress | None = None  # of the check or update that runs now
     error: Problem | None = None
 
 

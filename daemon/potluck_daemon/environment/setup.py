@@ -17,7 +17,7 @@ from pathlib import Path
 
 from potluck_control.engine_messages import SelfTest
 from potluck_control.methods.health import Severity
-from potluck_control.methods.setup import SetupProgress, Step
+from potluck_control.methods.work import WorkProgress
 from potluck_control.own_python import child_environment, python_command
 
 import potluck
@@ -31,10 +31,10 @@ from potluck_daemon.environment.plan import EnvironmentPlan, digest, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import PackagesMissingError, run_uv
 from potluck_daemon.environment.variants import TORCH
+from potluck_daemon.work import OnProgress
 
 _TRIAL_TIMEOUT_S = 600.0
 _IMPORTED_LAST = "import sympy, scipy.optimize"  # a third of what a trial compiles: another process does it meanwhile
-OnProgress = Callable[[SetupProgress], None]
 Trial = Callable[[Path], tuple[str, ...]]
 """See `try_environment`."""
 
@@ -88,13 +88,13 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
         if other is None:
             raise
         *_, room, build = other.findings()
-        on_progress(SetupProgress(Step.LOOK, sentence("{what} ({why})", what=build.text, why=error.sentence)))
-        on_progress(SetupProgress(Step.LOOK, room.text))
+        on_progress(WorkProgress(sentence("{what} ({why})", what=build.text, why=error.sentence)))
+        on_progress(WorkProgress(room.text))
         _set_up(other, on_progress, trial)
 
 
 def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> None:
-    on_progress(SetupProgress(Step.LOOK, sentence("checking this machine")))
+    on_progress(WorkProgress(sentence("checking this machine")))
     if _there(plan) is None:
         _refuse_hopeless(plan)
     if plan.usual is not None:
@@ -104,7 +104,7 @@ def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Non
         if folder is None or not _still_works(folder, on_progress, trial):
             _refuse_hopeless(plan)
             folder = _make(plan, on_progress, trial)
-        on_progress(SetupProgress(Step.SWITCH, sentence("switching to the new environment")))
+        on_progress(WorkProgress(sentence("switching to the new environment")))
         plan.store.switch(folder)
 
 
@@ -126,7 +126,7 @@ def _there(plan: EnvironmentPlan) -> Path | None:
 
 def _still_works(folder: Path, on_progress: OnProgress, trial: Trial) -> bool:
     """Return whether an existing environment passes its trial: files may be missing, or the driver another one."""
-    on_progress(SetupProgress(Step.TRY, sentence("testing the existing environment")))
+    on_progress(WorkProgress(sentence("testing the existing environment")))
     try:
         trial(folder)
     except PotluckError:
@@ -144,19 +144,19 @@ def roll_back(store: Store, on_progress: OnProgress, trial: Trial = try_environm
         previous = store.previous()
         if previous is None:
             raise UsageError(sentence("there is no earlier environment to go back to"))
-        on_progress(SetupProgress(Step.TRY, sentence("testing the earlier environment")))
+        on_progress(WorkProgress(sentence("testing the earlier environment")))
         trial(previous)
-        on_progress(SetupProgress(Step.SWITCH, sentence("switching to the earlier environment")))
+        on_progress(WorkProgress(sentence("switching to the earlier environment")))
         store.switch(previous)
 
 
 def _make(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Path:
     """Make the environment in a new folder, and return that."""
     store, folder = plan.store, plan.store.free(plan.name)
-    on_progress(SetupProgress(Step.RESOLVE, sentence("looking up the packages")))
+    on_progress(WorkProgress(sentence("looking up the packages")))
     packages = find_packages(plan)
     _fetch_all(packages, store.wheels, on_progress)
-    on_progress(SetupProgress(Step.INSTALL, sentence("installing {number} packages", number=len(packages))))
+    on_progress(WorkProgress(sentence("installing {number} packages", number=len(packages))))
     base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
     python = base if base.exists() else Path(sys.executable)
     run_uv(["venv", "--quiet", "--clear", "--python", python, folder], cache=store.cache)
@@ -166,7 +166,7 @@ def _make(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Path:
         if files:
             run_uv(["pip", "install", *options, *files], cache=store.cache)
     _add_potluck(folder)
-    on_progress(SetupProgress(Step.TRY, sentence("testing the new environment")))
+    on_progress(WorkProgress(sentence("testing the new environment")))
     beside = tied_to_parent(python_command(interpreter(folder), "-c", _IMPORTED_LAST))
     with subprocess.Popen(beside, env=child_environment(python=interpreter(folder)), stderr=subprocess.DEVNULL):
         devices = trial(folder)
@@ -181,10 +181,10 @@ def _fetch_all(packages: tuple[Package, ...], folder: Path, on_progress: OnProgr
     total = sum(package.num_bytes or size_at(package.url) for package in packages)
     before = 0
     for number, package in enumerate(packages, 1):
-        text = sentence("{what} ({number} of {all})", what=package.name, number=number, all=len(packages))
+        text = sentence("downloading {what} ({number} of {all})", what=package.name, number=number, all=len(packages))
 
         def tell(done: int, before: int = before, text: Sentence = text) -> None:
-            on_progress(SetupProgress(Step.FETCH, text, before + done, max(total, before + done)))
+            on_progress(WorkProgress(text, before + done, max(total, before + done)))
 
         path = folder / package.file
         fetch(package.url, path, package.sha256, tell, num_bytes=package.num_bytes)

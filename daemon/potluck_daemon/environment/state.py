@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from msgspec import Struct
-from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState
+from potluck_control.methods.setup import BeginParams, Plan, SetupState
 from potluck_control.places import Places
 
 from potluck_daemon.environment.interpreter import engine_python, has_torch
@@ -24,13 +24,6 @@ class SetupRequest(Struct, frozen=True):
     engines: str
     asked: BeginParams = BeginParams()
     rolls_back: bool = False  # to the environment before this one, instead
-
-
-class SetupLine(Struct, frozen=True):
-    """One line that this process prints."""
-
-    progress: SetupProgress | None = None
-    problem: Problem | None = None
 
 
 def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams) -> SetupState:

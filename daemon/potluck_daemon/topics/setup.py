@@ -10,20 +10,21 @@ import time
 from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import setup
-from potluck_control.methods.setup import BeginParams, Problem, SetupProgress, SetupState, Step
+from potluck_control.methods.setup import BeginParams, SetupState
+from potluck_control.methods.work import Problem, WorkProgress
 from potluck_control.own_python import python_command
 
 from potluck.errors import PotluckError, UsageError
 from potluck.processes import tied_to_parent
-from potluck.protocol.codec import decode, encode
+from potluck.protocol.codec import encode
 from potluck.sentences import sentence
 from potluck.tasks import start_task
-from potluck_daemon.child import started
 from potluck_daemon.environment.machine import Hardware, look
-from potluck_daemon.environment.state import SetupLine, SetupRequest, read_state
+from potluck_daemon.environment.state import SetupRequest, read_state
 from potluck_daemon.environment.store import Store
 from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
+from potluck_daemon.work import follow
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class SetupTopic(Topic):
         self._looked_at = 0.0  # monotonic
         self._state: SetupState | None = None  # without the progress
         self._task: asyncio.Task[None] | None = None
-        self._progress: SetupProgress | None = None  # None: no set-up runs
+        self._progress: WorkProgress | None = None  # None: no set-up runs
         self._problem: Problem | None = None  # of the last set-up
 
     async def mend(self) -> None:
@@ -98,7 +99,7 @@ class SetupTopic(Topic):
     async def _start(self, request: SetupRequest) -> SetupState:
         self._refuse_second()  # another one may have begun while `_look` waited
         self._asked, self._problem = request.asked, None
-        self._progress = SetupProgress(Step.LOOK, sentence("checking this machine"))
+        self._progress = WorkProgress(sentence("checking this machine"))
         self._task = start_task(self._make(request))
         return await self._get(Empty())
 
@@ -117,22 +118,15 @@ class SetupTopic(Topic):
     async def _follow(self, request: SetupRequest) -> Problem | None:
         """Run a set-up to its end; return why it failed."""
         command = tied_to_parent([*PROGRAM, encode(request).decode()], has_pipe=True)
-        problem = None
         try:
-            async with started(command, self._configuration.environment_of(sys.executable)) as child:
-                while line := await child.line():
-                    said = decode(SetupLine, line)
-                    problem, self._progress = said.problem or problem, said.progress or self._progress
-                    self._publish()
-                why = await child.failure()
+            return await follow(command, self._configuration.environment_of(sys.executable), self._show, _ended)
         except OSError as error:
             text = sentence("the set-up cannot be started: {why}", why=str(error.strerror))
             return Problem(text, sentence("is there enough memory?"))
-        if problem is not None or not why:
-            return problem
-        return Problem(
-            sentence("the set-up ended: {why}", why=why), sentence("try again: it continues where it stopped")
-        )
+
+    def _show(self, progress: WorkProgress) -> None:
+        self._progress = progress
+        self._publish()
 
     async def _look(self, asked: BeginParams) -> SetupState:
         """Read the state of the environment. Raises UsageError if `asked` cannot be made on any machine."""
@@ -148,3 +142,7 @@ class SetupTopic(Topic):
     def _publish(self) -> None:
         if self._state is not None:
             self._parts.broadcast.publish(setup.EVENT, self._with_progress(self._state))
+
+
+def _ended(why: str) -> Problem:
+    return Problem(sentence("the set-up ended: {why}", why=why), sentence("try again: it continues where it stopped"))

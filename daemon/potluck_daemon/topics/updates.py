@@ -13,25 +13,23 @@ from importlib.metadata import version
 
 from potluck_control.method import Empty
 from potluck_control.methods import updates
-from potluck_control.methods.setup import Problem
-from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
+from potluck_control.methods.updates import Offered, UpdatesState
+from potluck_control.methods.work import Problem, WorkProgress
 from potluck_control.own_python import python_command
 
 from potluck.errors import UsageError
-from potluck.protocol.codec import CodecError, decode
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.child import Child, started
 from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.updates.manifest import is_newer, require_publisher
-from potluck_daemon.updates.notes import NotesFile, UpdateLine
+from potluck_daemon.updates.notes import NotesFile
 from potluck_daemon.updates.versions import not_ours, own_versions, went_back
+from potluck_daemon.work import follow
 
 _DAY_S = 86400.0
 _JITTER_S = 3 * 3600.0  # so that machines don't all ask in the same minute
 _CHECK_S = 25.0  # below the control API's own limit
 _DRAIN_S = 600.0  # that open sessions get to finish
-_SHOW_INTERVAL_S = 0.3
 _TRY_LATER = sentence("try again later; check the network and the setting updates.url")
 
 
@@ -46,9 +44,8 @@ class UpdatesTopic(Topic):
         self._went_back = went_back(self._versions) if self._versions is not None else NOTHING
         self._running = version("potluck")
         self._jitter_s = random.uniform(0, _JITTER_S)
-        self._progress: UpdateProgress | None = None
+        self._progress: WorkProgress | None = None
         self._problem: Problem | None = None  # of the last try since the daemon started
-        self._shown_at = 0.0  # monotonic
         self._work: asyncio.Task[None] | None = None
 
     def tick(self, now: float) -> None:
@@ -96,7 +93,7 @@ class UpdatesTopic(Topic):
     def _begin(self, *, is_update: bool = False) -> asyncio.Task[None]:
         """Start a check or an update, and return its task."""
         self._asked_at = time.time()
-        self._problem, self._progress = None, UpdateProgress(sentence("asking the publisher"))
+        self._problem, self._progress = None, WorkProgress(sentence("asking the publisher"))
         self._work = self.tasks.start(self._run(is_update=is_update))
         return self._work
 
@@ -104,8 +101,8 @@ class UpdatesTopic(Topic):
         command = python_command(sys.executable, "-m", "potluck_daemon.updates", *(("--stage",) if is_update else ()))
         environment = self._configuration.environment_of(sys.executable)
         try:
-            async with started(command, environment) as child, asyncio.timeout(None if is_update else _CHECK_S):
-                self._problem = await self._follow(child)
+            async with asyncio.timeout(None if is_update else _CHECK_S):
+                self._problem = await follow(command, environment, self._show, _ended)
         except TimeoutError:
             text = sentence("the publisher did not answer within {time} s", time=f"{_CHECK_S:.0f}")
             self._problem = Problem(text, _TRY_LATER)
@@ -114,30 +111,13 @@ class UpdatesTopic(Topic):
                 sentence("cannot check for updates: {why}", why=str(error.strerror)),
                 sentence("is there enough memory?"),
             )
-        self._progress, self._notes = None, self._file.read()
+        self._notes = self._file.read()
         if is_update and self._problem is None and (offered := self._offered()) is not None:
             self._parts.loop.drain(_DRAIN_S, successor=offered.version)
-        self._show()
+        self._show(None)
 
-    async def _follow(self, child: Child) -> Problem | None:
-        """Show the progress of the child to its end; return why it failed."""
-        problem = None
-        while line := await child.line():
-            try:
-                said = decode(UpdateLine, line)
-            except CodecError:
-                continue
-            problem, self._progress = said.problem or problem, said.progress or self._progress
-            if time.monotonic() - self._shown_at > _SHOW_INTERVAL_S:
-                self._show()
-        why = await child.failure()
-        if problem is not None or not why:
-            return problem
-        hint = sentence("to see more, in a terminal: potluck update --check")
-        return Problem(sentence("the check for updates failed: {why}", why=why), hint)
-
-    def _show(self) -> None:
-        self._shown_at = time.monotonic()
+    def _show(self, progress: WorkProgress | None) -> None:
+        self._progress = progress
         self._parts.broadcast.publish(updates.EVENT, self._state())
 
     def _offered(self) -> Offered | None:
@@ -148,7 +128,7 @@ class UpdatesTopic(Topic):
     def _state(self) -> UpdatesState:
         settings = self._configuration.settings.updates
         failed = Problem(self._went_back, sentence("see why: potluck logs")) if self._went_back else None
-        draining = UpdateProgress(sentence("waiting for open sessions to end")) if self._parts.loop.successor else None
+        draining = WorkProgress(sentence("waiting for open sessions to end")) if self._parts.loop.successor else None
         return UpdatesState(
             running=self._running,
             is_allowed=settings.check,
@@ -165,3 +145,8 @@ def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> b
     """Tell whether the daily look is due: not right after a start, and also after a clock was set back."""
     earliest = asked_at + _DAY_S if asked_at <= now else 0.0
     return now >= max(earliest, started_at) + jitter_s
+
+
+def _ended(why: str) -> Problem:
+    hint = sentence("to see more, in a terminal: potluck update --check")
+    return Problem(sentence("the check for updates failed: {why}", why=why), hint)

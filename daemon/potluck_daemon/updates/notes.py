@@ -1,7 +1,6 @@
 """The notes about the publisher, one file in the state folder, and the lock that its writers hold.
 
-Only a process that looks for updates or installs one writes, one at a time; the daemon reads. A process that the daemon
-started for that also tells it by lines how far it is.
+Only a process that looks for updates or installs one writes, one at a time; the daemon reads.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import os
 from collections.abc import Iterator
 
 from msgspec import Struct
-from potluck_control.methods.setup import Problem
-from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places
 
 from potluck.checked_files import state_file
@@ -28,13 +25,6 @@ class Notes(Struct, frozen=True):
     seen: KnownPublisher = KnownPublisher()
     asked_at: float = 0.0
     checked_at: float | None = None
-
-
-class UpdateLine(Struct, frozen=True):
-    """One line that `python -m potluck_daemon.updates` prints."""
-
-    progress: UpdateProgress | None = None
-    problem: Problem | None = None
 
 
 class NotesFile:

@@ -9,27 +9,25 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urljoin
 
 from msgspec import structs
+from potluck_control.methods.work import WorkProgress
 from potluck_control.own_python import child_environment, python_command
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError
-from potluck.sentences import Sentence, sentence
+from potluck.sentences import sentence
 from potluck_daemon.downloads import fetch, get
 from potluck_daemon.updates.freshness import accept, publisher_of
 from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer, require_publisher
 from potluck_daemon.updates.notes import NotesFile
 from potluck_daemon.updates.versions import Versions
+from potluck_daemon.work import OnProgress
 
 KIND = "run"  # the kind of file that `Versions` can install
 _UNPACK_TIMEOUT_S = 600.0
-
-OnProgress = Callable[[Sentence, int, int], None]
-"""Called with the step, the bytes so far and the bytes in total (0 and 0 if nothing is fetched)."""
 
 
 def ask_publisher(settings: UpdateSettings, file: NotesFile, on_progress: OnProgress) -> Offer:
@@ -43,7 +41,7 @@ def ask_publisher(settings: UpdateSettings, file: NotesFile, on_progress: OnProg
     require_publisher(settings)
     notes = structs.replace(file.read(), asked_at=time.time())
     file.write(notes)
-    on_progress(sentence("asking the publisher"), 0, 0)
+    on_progress(WorkProgress(sentence("asking the publisher")))
     seen = publisher_of(settings.key, notes.seen)
     offer, signer = read_offer(get(settings.url, MAX_BYTES), get(f"{settings.url}.sig", MAX_BYTES), seen.keys)
     now = time.time()
@@ -70,7 +68,7 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
     path = versions.downloads / file.name
 
     def tell(have: int) -> None:
-        on_progress(sentence("fetching"), have, file.num_bytes)
+        on_progress(WorkProgress(sentence("fetching"), have, file.num_bytes))
 
     tell(0)
     try:
@@ -81,7 +79,7 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
             sentence("the update cannot be stored: {why}", why=str(error.strerror)),
             hint=sentence("make room on the disk"),
         ) from error
-    on_progress(sentence("unpacking"), 0, 0)
+    on_progress(WorkProgress(sentence("unpacking")))
     try:
         _unpack(path, offer.version, versions)
     except PotluckError:

@@ -18,8 +18,9 @@ from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.fetch_rate import FetchRate
 from potluck_control.methods.health import Finding, Severity, Subject
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState, Step
-from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
+from potluck_control.methods.setup import BeginParams, Plan, SetupState
+from potluck_control.methods.updates import Offered, UpdatesState
+from potluck_control.methods.work import Problem, WorkProgress
 from potluck_control.schema import Joined, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
@@ -38,7 +39,7 @@ DISK = Finding(
     Subject.ROOM,
 )
 MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
-FETCHING = structs.replace(MISSING, progress=SetupProgress(Step.FETCH, sentence("torch (3 of 40)"), GIB, 3 * GIB))
+FETCHING = structs.replace(MISSING, progress=WorkProgress(sentence("downloading torch (3 of 40)"), GIB, 3 * GIB))
 READY = structs.replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
 FAILED = structs.replace(
     MISSING,
@@ -100,7 +101,7 @@ def test_a_failure_is_one_sentence_with_advice_and_what_is_tried_again_can_be_ca
     press(page, "Try again")
     link.answer("setup.begin", FETCHING)
     assert not any("no route" in text for text in shown(page))
-    assert {"Downloading torch (3 of 40)", "1.1 GB of 3.2 GB"} <= set(shown(page))
+    assert {"Downloading torch (3 of 40).", "1.1 GB of 3.2 GB"} <= set(shown(page))
     bar = page.findChild(QProgressBar)
     assert bar.value() / bar.maximum() == pytest.approx(1 / 3, abs=0.01)
     assert "Download and install" not in buttons(page)
@@ -158,7 +159,7 @@ def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
     press(page, "Continue")
     assert "3 of 4" in shown(page)
     press(page, "Back")
-    assert "Downloading torch (3 of 40)" in shown(page)
+    assert "Downloading torch (3 of 40)." in shown(page)
 
 
 def test_the_first_run_has_as_many_steps_after_a_swarm_is_joined_as_before() -> None:
@@ -188,7 +189,7 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
     link.answer("create", Joined("home", "demo-model"))
     assert link.named("setup.begin") == [BeginParams()]
     link.answer("setup.begin", FETCHING)
-    assert "Downloading torch (3 of 40)" in shown(page)
+    assert "Downloading torch (3 of 40)." in shown(page)
     link.answers["setup.state"] = READY
     page.show_status(structs.replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
     page.refresh()
@@ -235,7 +236,7 @@ def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() 
     assert isinstance(window.page, HomePage)
     assert "The compute engine is not set up yet" in shown(window.page)
     window.show_setup(FETCHING)
-    assert {"Downloading torch (3 of 40)"} <= set(shown(window.page))
+    assert {"Downloading torch (3 of 40)."} <= set(shown(window.page))
     assert "Show progress" in buttons(window.page)
     window.show_setup(MISSING)
     press(window.page, "Set up the compute engine")
@@ -261,7 +262,7 @@ def test_an_offer_is_told_with_its_changes_and_installed_when_wanted() -> None:
     assert "• Faster <b>starts</b>\n• Less memory" in shown(page)
     assert any("returns to this one" in text for text in shown(page))
     press(page, "Install version 0.2.0")
-    running = structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress(sentence("fetching"), GIB, 2 * GIB))
+    running = structs.replace(UPDATES, offered=OFFERED, progress=WorkProgress(sentence("fetching"), GIB, 2 * GIB))
     link.answer("updates.install", running)
     assert "1.1 GB of 2.1 GB" in shown(page)
     assert "Install version 0.2.0" not in buttons(page)
@@ -301,7 +302,7 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
 def test_a_daemon_that_is_away_because_it_is_updated_is_started_only_if_it_does_not_come_back() -> None:
     window = MainWindow(FakeLink({}))
     window.show_status(MEMBER)
-    waiting = UpdateProgress(sentence("waiting for open sessions to end"))
+    waiting = WorkProgress(sentence("waiting for open sessions to end"))
     window.show_updates(structs.replace(UPDATES, offered=OFFERED, progress=waiting))
     window.show_away("The daemon has ended.")
     away = window.findChild(AwayPage)

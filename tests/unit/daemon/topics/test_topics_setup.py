@@ -10,19 +10,21 @@ import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlClient, ControlError
 from potluck_control.methods import setup
-from potluck_control.methods.setup import BeginParams, Problem, SetupProgress, SetupState, Step
+from potluck_control.methods.setup import BeginParams, SetupState
+from potluck_control.methods.work import Problem, WorkProgress
 from potluck_control.places import Places
 from potluck_daemon.environment.machine import Hardware, look
-from potluck_daemon.environment.state import SetupLine, SetupRequest
+from potluck_daemon.environment.state import SetupRequest
 from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
+from potluck_daemon.work import WorkLine
 
 from potluck.files import replace_link
 from potluck.protocol.codec import decode, encode
 from potluck.sentences import verbatim
 
-FETCHING = SetupLine(SetupProgress(Step.FETCH, verbatim("torch (1 of 2)"), 5, 10))
-FAILED = SetupLine(problem=Problem(verbatim("the disk is full"), verbatim("make room")))
+FETCHING = WorkLine(WorkProgress(verbatim("torch (1 of 2)"), 5, 10))
+FAILED = WorkLine(problem=Problem(verbatim("the disk is full"), verbatim("make room")))
 WAIT = "read line"  # until standard input ends, or a signal comes
 
 Write = Callable[..., None]
@@ -32,7 +34,7 @@ Write = Callable[..., None]
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Have the set-up say these lines, then do `after`. What it was told is in `arguments`."""
 
-    def write(*told: SetupLine, after: str = "exit 0") -> None:
+    def write(*told: WorkLine, after: str = "exit 0") -> None:
         lines = "\n".join(f"echo '{encode(item).decode()}'" for item in told)
         path = tmp_path / "set-up"
         path.write_text(f'#!/bin/sh\nprintf "%s" "$1" >{tmp_path}/arguments\n{lines}\n{after}\n')
@@ -46,7 +48,7 @@ async def ended(ask: Ask) -> SetupState:
     return await ask_until(ask, setup.STATE, lambda now: now.progress is None)
 
 
-async def reached(ask: Ask, progress: SetupProgress | None) -> None:
+async def reached(ask: Ask, progress: WorkProgress | None) -> None:
     await ask_until(ask, setup.STATE, lambda now: now.progress == progress)
 
 

@@ -11,15 +11,15 @@ import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlError
 from potluck_control.methods import updates
-from potluck_control.methods.setup import Problem
-from potluck_control.methods.updates import UpdateProgress
+from potluck_control.methods.work import Problem, WorkProgress
 from potluck_control.places import Places
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics import updates as topic
 from potluck_daemon.topics.updates import UpdatesTopic, is_due
 from potluck_daemon.updates.freshness import KnownPublisher
-from potluck_daemon.updates.notes import Notes, NotesFile, UpdateLine
+from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import MAX_STARTS, Trial, Versions
+from potluck_daemon.work import WorkLine
 
 from potluck.protocol.codec import encode
 from potluck.sentences import sentence, verbatim
@@ -108,7 +108,7 @@ async def test_a_click_is_a_permission_for_once(
 async def test_a_check_that_fails_is_an_error_with_a_hint_whatever_became_of_it(
     ask: Ask, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = encode(UpdateLine(problem=Problem(verbatim("cannot fetch: no route"), verbatim("is there a network?"))))
+    said = encode(WorkLine(problem=Problem(verbatim("cannot fetch: no route"), verbatim("is there a network?"))))
     for does, text in (
         ("", "cannot check for updates"),
         ("exit 1", "the check for updates failed: exit code 1"),
@@ -163,10 +163,10 @@ async def test_an_update_shows_its_progress_then_the_daemon_drains_and_becomes_t
     tmp_path: Path, installation: Daemon, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask, go_on, notes = asking(installation), tmp_path / "go_on", tmp_path / "state" / "updates.json"
-    begun, fetching = UpdateProgress(sentence("asking the publisher")), UpdateProgress(verbatim("fetching"), 1, 2)
+    begun, fetching = WorkProgress(sentence("asking the publisher")), WorkProgress(verbatim("fetching"), 1, 2)
     drained = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(installation.parts.loop, "drain", lambda _seconds, successor: drained.set_result(successor))
-    line = encode(UpdateLine(fetching)).decode()
+    line = encode(WorkLine(fetching)).decode()
     staged = encode(Notes(SEEN)).decode()
     os.mkfifo(go_on)
     python(f"echo '{line}'\nread _ <{go_on}\necho '{staged}' >{notes}")
