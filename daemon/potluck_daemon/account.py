@@ -14,7 +14,7 @@ from potluck.errors import PotluckError
 from potluck_daemon.metering.usage import Amounts, ServingHours
 from potluck_daemon.policy.budget import Budget
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.reporting.counters import TokenCounts, count, stopped
+from potluck_daemon.reporting.counters import TokenCounts, count
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 
@@ -36,7 +36,7 @@ class ServingAccount:
         if facts.reported_at > self.counts.last_at:
             self.counts = count(self.counts, facts.report.total_tokens, facts.reported_at)
         if self._supervisor.pid is None:
-            self.counts = stopped(self.counts)
+            self.counts = count(self.counts, 0, self.counts.last_at)  # the next engine counts from 0 again
 
     def count_time(self, *, is_serving: bool) -> None:
         """Count the time since the last call. `is_serving`: whether the daemon has served since then."""

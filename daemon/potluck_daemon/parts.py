@@ -29,15 +29,7 @@ from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting.answer_speed import TimedAnswer, with_answer
-from potluck_daemon.reporting.display import (
-    changed_files,
-    download,
-    failures,
-    load_status,
-    served,
-    slowness,
-    swarm_status,
-)
+from potluck_daemon.reporting.display import download, load_status, notices, served, swarm_status
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
@@ -149,9 +141,8 @@ class Parts:
     def _notices(self) -> tuple[Sentence, ...]:
         facts = self.supervisor.facts_of(self.configuration.swarm)
         report = self.supervisor.facts.report if self.supervisor.pid is not None else messages.EngineReport()
-        own = *self.configuration.notices, self.state_notice, self.clerk.notice, slowness(report)
-        notices = (*own, *failures(report), *self.topic_notices(), *changed_files(facts))
-        return tuple(filter(None, notices))
+        own = *self.configuration.notices, self.state_notice, self.clerk.notice
+        return tuple(filter(None, (*own, *notices(facts, report), *self.topic_notices())))
 
     def _hear(self, launch: LaunchSpec, message: messages.Said) -> None:
         """Pass on what a node of this computer says, which was started with `launch`."""

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 
-from msgspec import structs
 from potluck_control.log_tail import tail
 from potluck_control.methods.health import Bundle
 from potluck_control.redaction import redact
-from potluck_control.schema import HistoryParams, Status
+from potluck_control.schema import HistoryParams
 from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
@@ -70,16 +69,11 @@ def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
     notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
     yield "settings.json", readable({**settings, **notes})
     if scene.status is not None:
-        yield "status.json", readable(_public(scene.status))
+        yield "status.json", readable(scene.status)
     history = HistoryFile(scene.places.history_file)
     history.load()
     yield "history.jsonl", "\n".join(encode(item).decode() for item in history.find(HistoryParams(_TRANSITIONS)))
     yield "log.txt", "\n".join(tail(scene.places.log_file, _LOG_LINES))
-
-
-def _public(status: Status) -> Status:
-    swarm = status.swarm and structs.replace(status.swarm, name="", peer_id=None)
-    return structs.replace(status, swarm=swarm)
 
 
 def _private_words(scene: Scene) -> list[str]:

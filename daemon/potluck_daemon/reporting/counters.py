@@ -38,8 +38,3 @@ def count(before: TokenCounts, total: int, now: float) -> TokenCounts:
         is_next = now - before.last_at < QUIET_S  # and not the first report of another engine
         recent = ((before.last_at, before.total),) if is_next else ()
     return TokenCounts(total, now, (*recent, (now, total)))
-
-
-def stopped(before: TokenCounts) -> TokenCounts:
-    """Return the counts while no engine runs; the next engine counts from 0 again."""
-    return TokenCounts(last_at=before.last_at)

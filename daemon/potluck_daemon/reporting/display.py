@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import structs
 from potluck_control.engine_messages import EngineReport
 from potluck_control.methods.models import Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.sentences import Sentence, sentence
 from potluck.tasks import failing
 from potluck_daemon.reporting.answer_speed import speed_for_you
 from potluck_daemon.settings.state import RememberedState
@@ -69,14 +71,6 @@ def download(facts: EngineFacts) -> Progress | None:
     return Progress(report.fetched_bytes, report.fetch_total_bytes, round(facts.fetch_bytes_per_s, 1))
 
 
-def changed_files(facts: EngineFacts) -> tuple[Sentence, ...]:
-    """Return a notice if a file changed whose blocks are served on."""
-    changed = facts.changed_file
-    if changed is None or not changed.is_served:
-        return ()
-    return (sentence("{file} changed on disk. You still serve what was loaded from it.", file=changed.file),)
-
-
 def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
     """Return what is served, or was served last; None without a swarm."""
     if swarm is None:
@@ -88,21 +82,21 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
     return structs.replace(known, **{name: getattr(facts.placed, name) for name in shown})
 
 
-def failures(report: EngineReport) -> tuple[Sentence, ...]:
-    """Return notices about work of the daemon and its engine that fails again and again."""
-    return tuple(
-        sentence("Potluck keeps failing at {what}. To see more: potluck logs", what=what)
-        for what in (*failing(), *report.failing)
-    )
+def notices(facts: EngineFacts, report: EngineReport) -> Iterator[Sentence]:
+    """Yield what makes steps slow and can be mended, what keeps failing, and which file changed under its blocks.
 
-
-def slowness(report: EngineReport) -> Sentence:
-    """Return what makes steps slow and can be mended; nothing if nothing is known."""
-    if not report.runs_on_hint:
-        return NOTHING
-    return sentence(
-        "Potluck is slow here: {why}. To mend it: {advice}", why=report.slow_why, advice=report.runs_on_hint
-    )
+    Args:
+        facts: of the engine about the served swarm, see `Supervisor.facts_of`.
+        report: the last one of the engine that runs, whatever it serves; an empty one if none runs.
+    """
+    if report.runs_on_hint:
+        advice = report.runs_on_hint
+        yield sentence("Potluck is slow here: {why}. To mend it: {advice}", why=report.slow_why, advice=advice)
+    for what in (*failing(), *report.failing):
+        yield sentence("Potluck keeps failing at {what}. To see more: potluck logs", what=what)
+    if facts.changed_file is not None and facts.changed_file.is_served:
+        file = facts.changed_file.file
+        yield sentence("{file} changed on disk. You still serve what was loaded from it.", file=file)
 
 
 def load_status(processor: LoadStatus, report: EngineReport) -> LoadStatus:

@@ -14,7 +14,7 @@ from potluck_control.states import Reason, State
 from potluck_daemon.host.instance import AlreadyRunningError, InstanceLock
 from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.reporting import history as history_file
-from potluck_daemon.reporting.counters import TokenCounts, count, stopped
+from potluck_daemon.reporting.counters import TokenCounts, count
 from potluck_daemon.reporting.history import HistoryFile
 
 from potluck.checked_files import CheckedLog
@@ -112,7 +112,7 @@ def test_no_speed_is_told_from_one_engine_to_the_next() -> None:
     counts = count(count(TokenCounts(), 10, 1.0), 30, 2.0)
     assert counts.tokens_per_s(2.0) == 15
     assert count(counts, 5, 3.0) == TokenCounts(5, 3.0), "a new engine begins from 0"
-    counts = stopped(counts)
+    counts = count(counts, 0, counts.last_at)  # as while no engine runs
     assert counts == TokenCounts(last_at=2.0), "its last report is known, and never new again"
     assert count(counts, 7, 50.0).tokens_per_s(50.0) == 0, "nobody knows how long they took"
 

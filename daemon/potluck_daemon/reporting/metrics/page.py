@@ -52,8 +52,7 @@ class MetricsPage:
             self.close()
             self._settings, self.problem = settings, NOTHING
             if settings.port:
-                address, is_allowed = settings.address, settings.allow_remote
-                self.problem = listening_problem("metrics", address, is_allowed=is_allowed)
+                self.problem = listening_problem("metrics", settings.address, is_allowed=settings.allow_remote)
                 if not self.problem:
                     await self._start(settings)
             if self.problem:

@@ -22,7 +22,7 @@ from potluck_control.settings import ServeSettings, Settings
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.answer_speed import TimedAnswer
-from potluck_daemon.reporting.display import changed_files, failures, swarm_status
+from potluck_daemon.reporting.display import notices, swarm_status
 from potluck_daemon.settings.state import RememberedState, StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -131,9 +131,10 @@ def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
     supervisor, said = Supervisor(lambda: None), []
     for is_served in (True, False):
         supervisor.facts = EngineFacts(changed_file=messages.FilesChanged("model.safetensors", is_served))
-        said.append((supervisor.view(LAUNCH, "").lacking, tuple(map(str, changed_files(supervisor.facts)))))
+        told = [str(notice) for notice in notices(supervisor.facts, messages.EngineReport())]
+        said.append((supervisor.view(LAUNCH, "").lacking, told))
     notice = "model.safetensors changed on disk. You still serve what was loaded from it."
-    assert said == [("", (notice,)), ("model.safetensors", ())]
+    assert said == [("", [notice]), ("model.safetensors", [])]
 
 
 async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_model() -> None:
@@ -297,9 +298,10 @@ def test_an_engine_hears_of_people_only_once_it_is_in_the_swarm() -> None:
 
 
 def test_work_that_keeps_failing_in_the_engine_is_a_notice() -> None:
-    (notice,) = failures(messages.EngineReport(failing=(verbatim("sending heartbeats (OSError: no room)"),)))
+    report = messages.EngineReport(failing=(verbatim("sending heartbeats (OSError: no room)"),))
+    (notice,) = notices(EngineFacts(), report)
     assert "sending heartbeats (OSError: no room)" in str(notice)
-    assert failures(messages.EngineReport()) == ()
+    assert list(notices(EngineFacts(), messages.EngineReport())) == []
 
 
 def test_a_long_explanation_of_an_engine_is_one_line_of_bounded_length() -> None:
