@@ -61,6 +61,21 @@ def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(existing(folder)).free
 
 
+def taken_bytes(folder: Path) -> int:
+    """Return what the files below a folder take on the disk; 0 if it does not exist."""
+    total, seen = 0, set[tuple[int, int]]()
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(root, name))
+            except OSError:  # deleted while we looked
+                continue
+            if (found.st_dev, found.st_ino) not in seen:  # one file may have two names
+                seen.add((found.st_dev, found.st_ino))
+                total += found.st_blocks * 512
+    return total
+
+
 def replace_link(link: Path, target: str) -> None:
     """Make `link` lead to `target` in one step that survives a power cut."""
     new = link.with_name(f".{link.name}.new")

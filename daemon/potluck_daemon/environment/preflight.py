@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from potluck_control.methods.health import Finding, Severity, Subject
 
-from potluck.files import existing, free_bytes
+from potluck.files import existing, free_bytes, taken_bytes
 from potluck.sentences import Sentence, Size, sentence, verbatim
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant, offered
@@ -29,7 +28,7 @@ def examine(machine: Hardware, choice: Choice, folder: Path, *, is_lost: bool = 
         is_lost: somebody chose this folder, and it has disappeared.
     """
     needed = choice.variant.download_bytes + choice.variant.disk_bytes
-    free = free_bytes(existing(folder)) + _fetched_bytes(folder)
+    free = free_bytes(folder) + taken_bytes(folder / "wheels")  # which an earlier attempt fetched
     room = sentence("{free} are free, {least} are needed at most", free=Size(free), least=Size(needed))
     more = sentence("make room, or choose a folder on another disk with --folder")
     chosen = sentence("{why}: variant {what}", why=choice.why, what=choice.variant.name)
@@ -45,13 +44,6 @@ def examine(machine: Hardware, choice: Choice, folder: Path, *, is_lost: bool = 
         ),
         Finding(sentence("Can a GPU be used?"), severity, chosen, choice.advice, Subject.BUILD),
     ]
-
-
-def _fetched_bytes(folder: Path) -> int:
-    """Return the size of the wheels that an earlier attempt left, which needn't be fetched again."""
-    with contextlib.suppress(OSError):
-        return sum(path.stat().st_size for path in (folder / "wheels").iterdir())
-    return 0
 
 
 def _finding(

@@ -7,7 +7,7 @@ while no engine runs and nobody looks.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from potluck_control.methods.earnings import EnergySource
 from potluck_control.schema import LoadStatus
 from potluck_control.settings import LimitSettings
 
-from potluck.files import free_bytes
+from potluck.files import free_bytes, taken_bytes
 from potluck.sentences import sentence
 from potluck_daemon.metering.traffic import TrafficMeter
 from potluck_daemon.metering.usage import Amounts
@@ -116,39 +116,22 @@ class DiskMeter:
 
 
 def _tree(pid: int) -> list[psutil.Process]:
-    try:
+    with contextlib.suppress(psutil.Error):
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]
-    except psutil.Error:
-        return []
+    return []
 
 
 def _busy_cores(process: psutil.Process) -> float:
     """Return how many cores the process used since the last call."""
-    try:
+    with contextlib.suppress(psutil.Error):
         return float(process.cpu_percent(None)) / 100
-    except psutil.Error:
-        return 0.0
+    return 0.0
 
 
 def _memory_bytes(process: psutil.Process) -> int:
     """Return the memory that ends with the process, without mapped files, which the kernel drops when needed."""
-    try:
+    with contextlib.suppress(psutil.Error):
         memory = process.memory_info()
-    except psutil.Error:
-        return 0
-    return int(memory.rss - getattr(memory, "shared", 0))
-
-
-def taken_bytes(folder: Path) -> int:
-    total, seen = 0, set[tuple[int, int]]()
-    for root, _, names in os.walk(folder):
-        for name in names:
-            try:
-                found = os.lstat(os.path.join(root, name))
-            except OSError:  # deleted while we looked
-                continue
-            if (found.st_dev, found.st_ino) not in seen:  # one file may have two names
-                seen.add((found.st_dev, found.st_ino))
-                total += found.st_blocks * 512
-    return total
+        return int(memory.rss - getattr(memory, "shared", 0))
+    return 0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from potluck_control.methods.models import StoredModel
 
+from potluck.files import taken_bytes
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.metering.meters import taken_bytes
 
 _PREFIX = "models--"  # how the folder of a model begins
 _PARTIAL = (".partial", ".incomplete")

@@ -11,10 +11,9 @@ from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
-from potluck.files import free_bytes
+from potluck.files import free_bytes, taken_bytes
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
-from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.model_choices import Lending, lending, on_disk, search
 from potluck_daemon.swarms.stored_models import delete_folder, downloads, stored_models

@@ -15,6 +15,7 @@ from potluck_control.method import Empty
 from potluck_control.methods import swarms
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.files import taken_bytes
 from potluck.manifest import Manifests
 from potluck.membership.invite import Invite
 from potluck.membership.joined import free_name
@@ -38,7 +39,6 @@ from potluck.membership.own_names import guessed
 from potluck.membership.records import Content
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, new_swarm
 from potluck.sentences import sentence
-from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.contact import reach
 from potluck_daemon.swarms.inviting import describe_invite, invite_for_all
