@@ -147,7 +147,6 @@ class Daemon:
             self.parts.wake()
             self.parts.remember()
             self.parts.memory.save_if_due()
-        await self.parts.clerk.save_hours_if_due()
 
     async def _keep_listening(self) -> None:
         """Make the control socket again where it was removed, as by a log-out or whatever cleans temporary folders."""

@@ -6,7 +6,7 @@
     an engine began, or the owner's programs   ->  Worth to the engine
     recorded work of others
 
-It sleeps while no receipts come and nothing is served.
+Without receipts and serving it wakes once a minute, and finds nothing to write.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from potluck_control import engine_messages as messages
+from potluck_control.methods.earnings import Sums
 from potluck_control.methods.periods import Period
 from potluck_control.outbox import empty_outbox
 from potluck_control.places import Places
@@ -34,7 +35,7 @@ from potluck.sentences import NOTHING, sentence
 from potluck.tasks import BackgroundTasks, keep_running
 from potluck_daemon.ledger.former_hours import take_over
 from potluck_daemon.ledger.ledger import Ledger
-from potluck_daemon.ledger.periods import midnight, period_starts
+from potluck_daemon.ledger.periods import period_starts
 from potluck_daemon.ledger.tables import LedgerError, unusable
 from potluck_daemon.metering.usage import ServingHours
 
@@ -67,8 +68,7 @@ class Clerk:
         self._has_work, self._is_sum_due = asyncio.Event(), asyncio.Event()
         self._is_worth_due = False
         self._background = BackgroundTasks()
-        self._today = (0.0, 0)
-        self._saved_at = time.monotonic()
+        self._today = Sums(0.0, 0.0)
         self.hours = ServingHours()
         self.notice = NOTHING
 
@@ -84,6 +84,7 @@ class Clerk:
             ("booking receipts", self._keep_booking),
             ("adding up entries", self._keep_adding),
             ("adding up old receipts", self._keep_in_order),
+            ("writing what serving takes", self._keep_hours),
         ):
             self._background.start(keep_running(what, work))
 
@@ -113,8 +114,7 @@ class Clerk:
 
     def tokens_today(self, now: float) -> int:
         """Return the tokens that others have signed for since midnight, as of a few seconds ago."""
-        start, tokens = self._today
-        return tokens if start == midnight(now) else 0
+        return self._today.tokens if self._today.start <= now < self._today.end else 0
 
     async def ask(self, question: Callable[[Ledger], T]) -> T:
         """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be used."""
@@ -140,11 +140,7 @@ class Clerk:
             empty_outbox(self._places.receipts, lambda found: ledger.book(found, time.time()))
             ledger.book(batch, time.time())
 
-        try:
-            await self.ask(book)
-        except BaseException:
-            self._has_work.set()
-            raise
+        await self.ask(book)
         del self._waiting[: len(batch)]
         self.notice = NOTHING
         self._is_sum_due.set()
@@ -154,13 +150,6 @@ class Clerk:
         if changed := self.hours.unsaved():
             await self.ask(lambda ledger: ledger.keep_hours(changed))
             self.hours.confirm(changed)
-
-    async def save_hours_if_due(self) -> None:
-        """Write them if the last time was long ago; one of the daemon's chores."""
-        if time.monotonic() - self._saved_at >= HOURS_S:
-            self._saved_at = time.monotonic()
-            with contextlib.suppress(LedgerError):  # tried again a minute later
-                await self.save_hours()
 
     def _open(self, identity: Identity) -> Ledger:
         ledger = Ledger(self._places.ledger_file, identity)
@@ -186,26 +175,30 @@ class Clerk:
                 await asyncio.sleep(BATCH_S)
             except (LedgerError, OSError) as error:
                 self._complain(error)
+                self._has_work.set()
                 await asyncio.sleep(_RETRY_S)
 
     async def _keep_adding(self) -> None:
         while True:
             await self._is_sum_due.wait()
             self._is_sum_due.clear()
-            is_worth_due, self._is_worth_due = self._is_worth_due, False
-            with contextlib.suppress(LedgerError):
-                self._today = await self.ask(lambda ledger: ledger.history.tokens_today(time.time()))
-                if is_worth_due:
-                    self._tell(messages.Worth(await self.ask(Ledger.worth)))
+            today = await self.ask(lambda ledger: ledger.history.series(Period.DAY, 1, time.time()))
+            (self._today,) = today.periods
+            if self._is_worth_due:
+                self._is_worth_due = False
+                self._tell(messages.Worth(await self.ask(Ledger.worth)))
             await asyncio.sleep(SUMS_S)
 
     async def _keep_in_order(self) -> None:
         while True:
-            with contextlib.suppress(LedgerError):
-                await self.ask(lambda ledger: ledger.add_up_old(time.time()))
-                await self.ask(Ledger.settle)
+            await self.ask(lambda ledger: ledger.add_up_old(time.time()))
             await asyncio.sleep(UPKEEP_S)
             self._has_work.set()
+
+    async def _keep_hours(self) -> None:
+        while True:
+            await asyncio.sleep(HOURS_S)
+            await self.save_hours()
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

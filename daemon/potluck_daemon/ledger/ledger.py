@@ -50,10 +50,6 @@ class Ledger:
     def close(self) -> None:
         close_checked(self._database, self._path)
 
-    def settle(self) -> None:
-        """Bring the checked copy up to date."""
-        settle(self._database, self._path)
-
     def book(self, bookings: Sequence[Booking], now: float) -> list[bool]:
         """Book receipts for work of this computer to the disk. Return whether each one was genuine and new."""
         return self._write(bookings, now, is_earned=True)
@@ -95,7 +91,10 @@ class Ledger:
             self._database.executemany(f"INSERT OR {how} INTO hour VALUES (?, ?, ?, ?, ?)", rows)
 
     def add_up_old(self, now: float) -> None:
-        """Add up entries of tabs that can get no more receipts by day, person and model; no total changes."""
+        """Add up entries of tabs that can get no more receipts by day, person and model; no total changes.
+
+        The checked copy is brought up to date, too.
+        """
         horizon = int(now) - KEEP_S
         old = "FROM entry WHERE tab IN (SELECT tab FROM entry WHERE tab IS NOT NULL GROUP BY tab HAVING MAX(at) < ?)"
         with self._database:
@@ -108,6 +107,7 @@ class Ledger:
             )
             self._database.execute(f"DELETE {old}", (horizon,))
             self._database.execute("DELETE FROM tab WHERE id NOT IN (SELECT tab FROM entry WHERE tab IS NOT NULL)")
+        settle(self._database, self._path)
 
     def check(self) -> LedgerCheck:
         """Derive the entries of every tab anew from its receipt, and report what differs."""

@@ -23,7 +23,3 @@ def period_starts(period: Period, count: int, now: float) -> list[float]:
     if period is Period.WEEK:
         start -= datetime.timedelta(days=start.weekday())
     return [(start + datetime.timedelta(days=step * index)).timestamp() for index in range(1 - count, 2)]
-
-
-def midnight(now: float) -> float:
-    return period_starts(Period.DAY, 1, now)[0]

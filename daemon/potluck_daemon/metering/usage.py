@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from potluck_control.methods.periods import Period
 
-from potluck_daemon.ledger.periods import midnight, period_starts
+from potluck_daemon.ledger.periods import period_starts
 
 
 class Amounts(NamedTuple):
@@ -44,26 +44,25 @@ class ServingHours:
 
     def __init__(self) -> None:
         self._hours: dict[float, Amounts] = {}
-        self._days: dict[float, Amounts] = {}
         self._saved: dict[float, Amounts] = {}
 
     def load(self, hours: Mapping[float, Amounts]) -> None:
         """Go on from the hours in the ledger."""
         self._hours, self._saved = dict(hours), dict(hours)
-        for start, amounts in hours.items():
-            _add(self._days, midnight(start), amounts)
 
     def add(self, now: float, amounts: Amounts) -> None:
         """Count amounts of the hour of `now`."""
         if any(amounts):
-            _add(self._hours, period_starts(Period.HOUR, 1, now)[0], amounts)
-            _add(self._days, midnight(now), amounts)
+            hour = period_starts(Period.HOUR, 1, now)[0]
+            self._hours[hour] = _added_up(self._hours.get(hour, _NOTHING), amounts)
 
     def use(self, now: float) -> Use:
         """Return what was used until `now`."""
-        month = period_starts(Period.MONTH, 1, now)[0]
-        days = (amounts for start, amounts in self._days.items() if month <= start <= now)
-        return Use(self._days.get(midnight(now), _NOTHING), _added_up(*days))
+        today, month = (
+            _added_up(*(amounts for hour, amounts in self._hours.items() if start <= hour <= now))
+            for start, _ in (period_starts(Period.DAY, 1, now), period_starts(Period.MONTH, 1, now))
+        )
+        return Use(today, month)
 
     def unsaved(self) -> dict[float, Amounts]:
         """Return the hours that have more than the ledger knows."""
@@ -72,10 +71,6 @@ class ServingHours:
     def confirm(self, hours: Mapping[float, Amounts]) -> None:
         """Remember that the ledger has these hours so."""
         self._saved |= hours
-
-
-def _add(sums: dict[float, Amounts], start: float, amounts: Amounts) -> None:
-    sums[start] = _added_up(sums.get(start, _NOTHING), amounts)
 
 
 def _added_up(*amounts: Amounts) -> Amounts:

@@ -9,6 +9,7 @@ from potluck_control.method import Empty
 from potluck_control.methods import earnings
 from potluck_control.methods.periods import SeriesParams
 
+from potluck_daemon.ledger.history import MODEL, PERSON
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -30,13 +31,13 @@ class EarningsTopic(Topic):
     @answers(earnings.BY_MODEL)
     async def _by_model(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
         return await self._parts.clerk.ask(
-            lambda ledger: ledger.history.by_model(params.days, params.limit, time.time())
+            lambda ledger: ledger.history.groups(MODEL, params.days, params.limit, time.time())
         )
 
     @answers(earnings.BY_PERSON)
     async def _by_person(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
         return await self._parts.clerk.ask(
-            lambda ledger: ledger.history.by_person(params.days, params.limit, time.time())
+            lambda ledger: ledger.history.groups(PERSON, params.days, params.limit, time.time())
         )
 
     @answers(earnings.CHECK)

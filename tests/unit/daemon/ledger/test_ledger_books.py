@@ -10,6 +10,7 @@ import pytest
 from helpers.receipts import NOW, SWARM, Session
 from potluck_control.methods.periods import Period
 from potluck_daemon.ledger import ledger as module
+from potluck_daemon.ledger.history import MODEL, PERSON
 from potluck_daemon.ledger.ledger import KEEP_S, Ledger
 from potluck_daemon.ledger.periods import period_starts
 from potluck_daemon.ledger.tables import LedgerError
@@ -80,10 +81,10 @@ def test_what_others_did_is_received_and_takes_nothing_from_what_was_earned(ledg
     first, last = session.booking(2), session.booking(6)
     for _ in range(2):  # as a program does that doesn't know whether they arrived
         ledger.record([first, last], "a-model", NOW)
-    (group,) = ledger.history.by_person(0, 10, NOW).groups
+    (group,) = ledger.history.groups(PERSON, 0, 10, NOW).groups
     assert (group.name, group.sums.earned, group.sums.received, group.sums.people) == (ANA, 9, 6, 1)
     assert group.sums.tokens == 14
-    assert [group.name for group in ledger.history.by_model(0, 10, NOW).groups] == ["a-model"]
+    assert [group.name for group in ledger.history.groups(MODEL, 0, 10, NOW).groups] == ["a-model"]
 
 
 def test_a_persons_work_is_worth_what_their_computers_did_for_the_owners_programs(
@@ -128,7 +129,7 @@ def test_history_has_no_gaps_and_adds_up(ledger: Ledger) -> None:
     assert sum(item.earned for item in ledger.history.series(Period.MONTH, 2, NOW).periods) == 7
     assert sum(item.earned for item in ledger.history.series(Period.WEEK, 2, NOW).periods) == 7
     assert [item.earned for item in ledger.history.series(Period.HOUR, 2, NOW).periods] == [0, 5]
-    assert [group.name for group in ledger.history.by_model(0, 10, NOW).groups] == ["a-model"]
+    assert [group.name for group in ledger.history.groups(MODEL, 0, 10, NOW).groups] == ["a-model"]
 
 
 def test_what_serving_took_is_told_beside_it_with_the_cost_at_the_users_price(ledger: Ledger) -> None:

@@ -100,8 +100,8 @@ async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_tha
 async def test_the_sum_of_today_is_not_read_for_each_receipt(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = asyncio.Event()
     monkeypatch.setattr(module, "SUMS_S", 3600.0)
-    read = LedgerHistory.tokens_today
-    monkeypatch.setattr(LedgerHistory, "tokens_today", lambda self, now: looks.set() or read(self, now))
+    read = LedgerHistory.series
+    monkeypatch.setattr(LedgerHistory, "series", lambda *asked: looks.set() or read(*asked))
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
     async with asyncio.timeout(60):
         await looks.wait()
@@ -130,6 +130,18 @@ async def test_hours_are_counted_once_over_ends_and_kills(tmp_path: Path) -> Non
     await last.clerk.start()
     assert last.clerk.hours.use(NOW).today == Amounts(*(3 * amount for amount in HOUR))
     await last.clerk.close()
+
+
+async def test_what_serving_takes_is_written_every_minute(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HOURS_S", 0.01)
+    written = asyncio.Event()
+    monkeypatch.setattr(desk.clerk.hours, "confirm", lambda _: written.set())
+    writing = asyncio.create_task(desk.clerk._keep_hours())
+    desk.clerk.hours.add(NOW, HOUR)
+    async with asyncio.timeout(60):
+        await written.wait()
+    writing.cancel()
+    assert list((await desk.clerk.ask(lambda ledger: ledger.hours(since=0.0))).values()) == [HOUR]
 
 
 def former(path: Path) -> sqlite3.Connection:
