@@ -2625,6 +2625,14 @@
         <translation>Laufende Programme</translation>
     </message>
     <message>
+        <source>This month&apos;s use can&apos;t be read from the ledger, so its caps count as used up</source>
+        <translation>Der Verbrauch dieses Monats lässt sich nicht aus dem Kontobuch lesen, daher gelten seine Grenzen als erreicht</translation>
+    </message>
+    <message>
+        <source>Today&apos;s use can&apos;t be read from the ledger, so its caps count as used up</source>
+        <translation>Der heutige Verbrauch lässt sich nicht aus dem Kontobuch lesen, daher gelten seine Grenzen als erreicht</translation>
+    </message>
+    <message>
         <source>Waiting for a member of {name} to let you in</source>
         <translation>Warten, bis ein Mitglied von {name} dich hereinlässt</translation>
     </message>

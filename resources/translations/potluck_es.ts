@@ -2625,6 +2625,14 @@
         <translation>Programas en ejecución</translation>
     </message>
     <message>
+        <source>This month&apos;s use can&apos;t be read from the ledger, so its caps count as used up</source>
+        <translation>El consumo de este mes no se puede leer del libro de cuentas, así que sus límites cuentan como alcanzados</translation>
+    </message>
+    <message>
+        <source>Today&apos;s use can&apos;t be read from the ledger, so its caps count as used up</source>
+        <translation>El consumo de hoy no se puede leer del libro de cuentas, así que sus límites cuentan como alcanzados</translation>
+    </message>
+    <message>
         <source>Waiting for a member of {name} to let you in</source>
         <translation>Esperando a que un miembro de {name} te deje entrar</translation>
     </message>

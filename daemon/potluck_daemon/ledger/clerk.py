@@ -79,6 +79,7 @@ class Clerk:
             self._ledger = await self._run(lambda: self._open(identity))
         except (PotluckError, sqlite3.Error) as error:
             self._complain(error)
+            self.hours.known_since = time.time()
             return
         for what, work in (
             ("booking receipts", self._keep_booking),

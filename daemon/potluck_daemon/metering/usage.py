@@ -33,18 +33,25 @@ _NOTHING = Amounts()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What serving took since midnight, and since the month began."""
+    """What serving took since midnight, and since the month began, as far as that is known."""
 
     today: Amounts = _NOTHING
     month: Amounts = _NOTHING
+    is_today_known: bool = True  # False: the ledger may have more of it, but cannot be read
+    is_month_known: bool = True
 
 
 class ServingHours:
-    """The hours of this month. `load` first what the ledger has of them. Times are Unix seconds."""
+    """The hours of this month. `load` first what the ledger has of them. Times are Unix seconds.
+
+    Attributes:
+        known_since: what was used before is not known, because the ledger cannot be read; 0: everything is.
+    """
 
     def __init__(self) -> None:
         self._hours: dict[float, Amounts] = {}
         self._saved: dict[float, Amounts] = {}
+        self.known_since = 0.0
 
     def load(self, hours: Mapping[float, Amounts]) -> None:
         """Go on from the hours in the ledger."""
@@ -58,11 +65,11 @@ class ServingHours:
 
     def use(self, now: float) -> Use:
         """Return what was used until `now`."""
+        starts = [period_starts(period, 1, now)[0] for period in (Period.DAY, Period.MONTH)]
         today, month = (
-            _added_up(*(amounts for hour, amounts in self._hours.items() if start <= hour <= now))
-            for start, _ in (period_starts(Period.DAY, 1, now), period_starts(Period.MONTH, 1, now))
+            _added_up(*(amounts for hour, amounts in self._hours.items() if start <= hour <= now)) for start in starts
         )
-        return Use(today, month)
+        return Use(today, month, *(self.known_since <= start for start in starts))
 
     def unsaved(self) -> dict[float, Amounts]:
         """Return the hours that have more than the ledger knows."""

@@ -67,6 +67,10 @@ def _caps(limits: LimitSettings, use: Use, now: datetime) -> Iterator[Decision]:
     today, month, now = use.today, use.month, now.replace(tzinfo=None)
     next_month = datetime(now.year + now.month // 12, now.month % 12 + 1, 1)
     ends, left_s = sentence("when the next month begins"), (next_month - now).total_seconds()
+    traffic = [(Reason.UPLOAD_CAP, limits.upload_mb_month), (Reason.DOWNLOAD_CAP, limits.download_mb_month)]
+    if not use.is_month_known:
+        text = sentence("This month's use can't be read from the ledger, so its caps count as used up")
+        yield from (_barred(reason, text, ends, left_s) for reason, most in traffic if most)
     if 0 < (most := limits.upload_mb_month * _MIB) <= month.sent_bytes:
         text = sentence("This month's upload of {all} is used up", all=Size(most))
         yield _barred(Reason.UPLOAD_CAP, text, ends, left_s)
@@ -75,6 +79,11 @@ def _caps(limits: LimitSettings, use: Use, now: datetime) -> Iterator[Decision]:
         yield _barred(Reason.DOWNLOAD_CAP, text, ends, left_s)
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
     ends, left_s = sentence("at midnight"), (midnight - now).total_seconds()
+    traffic = [(Reason.UPLOAD_CAP, limits.upload_mb_day), (Reason.DOWNLOAD_CAP, limits.download_mb_day)]
+    if not use.is_today_known:
+        text = sentence("Today's use can't be read from the ledger, so its caps count as used up")
+        caps = (*traffic, (Reason.COST_CAP, limits.cost_day * limits.price_kwh))
+        yield from (_barred(reason, text, ends, left_s) for reason, most in caps if most)
     if 0 < (most := limits.upload_mb_day * _MIB) <= today.sent_bytes:
         yield _barred(Reason.UPLOAD_CAP, sentence("Today's upload of {all} is used up", all=Size(most)), ends, left_s)
     if 0 < (most := limits.download_mb_day * _MIB) <= today.received_bytes:

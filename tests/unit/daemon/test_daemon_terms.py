@@ -61,6 +61,25 @@ def test_a_cap_forbids_when_it_is_reached_and_until_the_day_or_month_is_over() -
         assert reasons(LENIENT, reached) == []
 
 
+def test_a_cap_whose_past_cannot_be_read_counts_as_used_up() -> None:
+    today, month = Use(is_today_known=False), Use(is_month_known=False)
+    for limits, unknown, reason, left_s, text in (
+        (LimitSettings(upload_mb_day=2), today, Reason.UPLOAD_CAP, UNTIL_MIDNIGHT_S, "Today's use can't be read"),
+        (LimitSettings(download_mb_day=2), today, Reason.DOWNLOAD_CAP, UNTIL_MIDNIGHT_S, "Today's use can't be read"),
+        (LimitSettings(cost_day=0.5, price_kwh=0.25), today, Reason.COST_CAP, UNTIL_MIDNIGHT_S, "Today's use"),
+        (LimitSettings(upload_mb_month=2), month, Reason.UPLOAD_CAP, UNTIL_DECEMBER_S, "This month's use can't"),
+        (LimitSettings(download_mb_month=2), month, Reason.DOWNLOAD_CAP, UNTIL_DECEMBER_S, "This month's use can't"),
+    ):
+        (obstacle,) = obstacles(WhenSettings(), limits, unknown, Disk(), NOW)
+        assert (obstacle.reason, obstacle.left_s) == (reason, left_s)
+        assert str(obstacle.text).startswith(text)
+        for other in (today, month):
+            assert reasons(limits, other) == [reason] * (other is unknown)
+    unknown = Use(is_today_known=False, is_month_known=False)
+    assert reasons(LimitSettings(), unknown) == []
+    assert reasons(LimitSettings(cost_day=0.5), unknown) == [], "without a price nothing costs anything"
+
+
 def test_the_cap_of_december_ends_with_the_year() -> None:
     use, now = Use(month=Amounts(sent_bytes=5 * MIB)), datetime(2026, 12, 31, 23, 0)
     (obstacle,) = obstacles(WhenSettings(), LimitSettings(upload_mb_month=5), use, Disk(), now)

@@ -196,7 +196,9 @@ async def test_a_ledger_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> N
     (tmp_path / "ledger.sqlite").write_bytes(b"something else" * 100)
     desk = Desk(tmp_path)
     await desk.clerk.start()
-    assert desk.clerk.notice is not None
+    assert "earnings are not booked" in str(desk.clerk.notice)
+    used = desk.clerk.hours.use(time.time())
+    assert (used.is_today_known, used.is_month_known) == (False, False)
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
     await desk.clerk.close()
 

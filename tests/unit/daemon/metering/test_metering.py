@@ -31,6 +31,18 @@ def test_use_adds_up_within_a_day_and_a_month_and_begins_anew_with_the_next() ->
         assert hours.use(now) == Use(*sums)
 
 
+def test_what_was_used_before_a_time_is_unknown_until_the_next_day_and_month() -> None:
+    hours = ServingHours()
+    hours.known_since = datetime(2026, 11, 29, 12, 30).timestamp()
+    for month, day, is_today_known, is_month_known in (
+        (11, 29, False, False),
+        (11, 30, True, False),
+        (12, 1, True, True),
+    ):
+        now = datetime(2026, month, day, 23, 59).timestamp()
+        assert hours.use(now) == Use(is_today_known=is_today_known, is_month_known=is_month_known)
+
+
 def test_hours_of_a_clock_that_was_ahead_are_not_of_this_month() -> None:
     hours, now = ServingHours(), datetime(2026, 11, 29, 12, 30).timestamp()
     hours.load({datetime(2030, 1, 1, 12).timestamp(): Amounts(sent_bytes=5), now: Amounts(sent_bytes=1)})
