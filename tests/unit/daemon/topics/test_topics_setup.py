@@ -107,6 +107,9 @@ async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, s
     script(FETCHING, FAILED, after="exit 1")
     await ask(setup.BEGIN)
     assert (await ended(ask)).error == FAILED.problem
+    script(FAILED, after="echo 'a library says something'; exit 1")
+    await ask(setup.BEGIN)
+    assert (await ended(ask)).error == FAILED.problem
     script(after="echo 'MemoryError: no' >&2; exit 3")
     await ask(setup.BEGIN)
     error = (await ended(ask)).error
