@@ -110,14 +110,18 @@ def _obstacle(addr: str) -> OSError | None:
 
 
 def _claim(addr: str) -> socket.socket:
-    """Return a socket with a name that only one process has, in no file system (Linux only). Raises OSError."""
+    """Return a socket with a name that only one process has, in no file system (Linux only). Raises OSError.
+
+    Where a sandbox refuses such names, or the address is too long for one, nothing is claimed.
+    """
     claim = socket.socket(socket.AF_UNIX)
     if sys.platform == "linux" and part(addr, "tcp") not in (None, "0"):
         try:
             claim.bind(f"\0potluck{addr}")
-        except OSError:
+        except OSError as error:
             claim.close()
-            raise
+            if error.errno == errno.EADDRINUSE:
+                raise
     return claim
 
 

@@ -85,6 +85,12 @@ def test_a_port_that_another_node_is_about_to_take_is_taken() -> None:
     claim_ports([address]).close()
 
 
+def test_a_free_port_that_cannot_be_claimed_is_used_all_the_same() -> None:
+    too_long = f"/ip4/{HOST}/tcp/{free_port()}/p2p/{'Q' * 100}"
+    with claim_ports([too_long]):
+        assert with_free_ports([too_long]) == (too_long,)
+
+
 @pytest.mark.parametrize(
     "addr", ["0", "", "/ip4/nonsense/tcp/1", "/ip4/::1/tcp/1", "/ip4/1.2.3.4/tcp/65536", "/ip4/1.2.3.4", "/dns/a/tcp/1"]
 )
