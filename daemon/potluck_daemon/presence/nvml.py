@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,8 @@ from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableErro
 MAX_AGE_S, NO_DRIVER_S = 1.0, 30.0
 READ_TIMEOUT_S = 10.0
 _LIBRARY = "libnvidia-ml.so.1"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class NvmlReader:
         self._gpus: tuple[NvidiaGpu, ...] = ()
         self._next_at = -math.inf
         self._reading: asyncio.Task[None] | None = None  # None: none runs
+        self._logged = NOTHING  # the last failure, until a reading succeeds
         self._nvml: Any = None
         self._last_sample: dict[int, int] = {}  # GPU -> time stamp of the newest sample of use, in its own us
 
@@ -68,7 +72,7 @@ class NvmlReader:
         if self._reading is not None and not self.failure:
             _, late = await asyncio.wait({self._reading}, timeout=READ_TIMEOUT_S)
             if late:
-                self.failure = sentence("the NVIDIA driver does not answer")
+                self._fail(sentence("the NVIDIA driver does not answer"))
         return self._gpus
 
     def lacking(self, what: Sentence) -> PotluckError:
@@ -78,12 +82,22 @@ class NvmlReader:
     async def _renew(self) -> None:
         try:
             self._gpus = await asyncio.to_thread(self.read)
-            self.failure = NOTHING
+            self.failure = self._logged = NOTHING
         except ProbeFailedError as error:
-            self.failure = error.sentence
+            self._fail(error.sentence)
+        except Exception as error:  # the edge: what the library did not foresee must not pass for a missing GPU
+            self._fail(sentence("the NVIDIA driver says: {why}", why=type(error).__name__), error)
         finally:
-            self._next_at = self._clock() + (MAX_AGE_S if self._nvml is not None else NO_DRIVER_S)
+            is_there = self._nvml is not None and not self.failure
+            self._next_at = self._clock() + (MAX_AGE_S if is_there else NO_DRIVER_S)
             self._reading = None
+
+    def _fail(self, why: Sentence, error: Exception | None = None) -> None:
+        """Keep a failure, and log it if it is new: probes that have other sources say nothing about it."""
+        self.failure = why
+        if why != self._logged:
+            self._logged = why
+            log.warning("%s", why, exc_info=error)
 
     def read(self, *, for_setup: bool = False) -> tuple[NvidiaGpu, ...]:
         """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError.

@@ -162,6 +162,23 @@ async def test_a_driver_that_hangs_silences_no_other_source_and_holds_one_thread
     assert [sighting.level for sighting in await heat.look(Situation())] == [0.5, 1.0]
 
 
+class OddReader(NvmlReader):
+    """A reader whose library raises what it does not document."""
+
+    def read(self, *, for_setup: bool = False) -> tuple[NvidiaGpu, ...]:
+        raise UnicodeDecodeError("utf-8", b"?", 0, 1, "no name")
+
+
+async def test_a_failure_that_the_driver_does_not_document_is_no_missing_gpu_and_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "NO_DRIVER_S", 0.0)
+    probe = PowerProbe(OddReader(), cap_w=100)
+    for _ in range(3):
+        await gives_up(probe, ProbeFailedError, "UnicodeDecodeError")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 def supply(folder: Path, name: str, **fields: str) -> None:
     (folder / name).mkdir(parents=True)
     for field, text in fields.items():
