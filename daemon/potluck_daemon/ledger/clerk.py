@@ -198,8 +198,8 @@ class Clerk:
 
     async def _keep_hours(self) -> None:
         while True:
+            await self.save_hours()  # before the sleep, so that each new try fails at once and becomes a notice
             await asyncio.sleep(HOURS_S)
-            await self.save_hours()
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

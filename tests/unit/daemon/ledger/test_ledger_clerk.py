@@ -18,9 +18,11 @@ from potluck_daemon.ledger import clerk as module
 from potluck_daemon.ledger import former_hours
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.ledger.history import LedgerHistory
+from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.ledger.periods import period_starts
 from potluck_daemon.metering.usage import Amounts
 
+from potluck import tasks
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Booking, PersonId
 
@@ -142,6 +144,24 @@ async def test_what_serving_takes_is_written_every_minute(desk: Desk, monkeypatc
         await written.wait()
     writing.cancel()
     assert list((await desk.clerk.ask(lambda ledger: ledger.hours(since=0.0))).values()) == [HOUR]
+
+
+async def test_hours_that_cannot_be_written_become_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Ledger, "keep_hours", refuse)
+    monkeypatch.setattr(module, "HOURS_S", 0.05)
+    monkeypatch.setattr(tasks, "_STABLE_S", 0.05)  # as long, as it is for users
+    monkeypatch.setattr(tasks, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(tasks, "_LONGEST_PAUSE_S", 0.05)
+    desk = Desk(tmp_path)
+    await desk.clerk.start()
+    desk.clerk.hours.add(NOW, HOUR)
+    async with asyncio.timeout(10):
+        while not any("writing what serving takes" in str(what) for what in tasks.failing()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await desk.clerk.close()
 
 
 def former(path: Path) -> sqlite3.Connection:
