@@ -115,3 +115,13 @@ def test_it_holds_nothing_private(home: Path, tmp_path: Path) -> None:
     for name, text in bundle(tmp_path / "d.zip").items():
         for word in (*words, encode_invite(Invite(SWARM))[12:40], membership.person_seed.hex()):
             assert word.lower() not in text.lower(), (name, word)
+
+
+def test_it_does_not_name_the_swarm_that_only_the_daemon_still_knows(home: Path, tmp_path: Path) -> None:
+    places = user_places()
+    places.settings_file.write_text("")
+    for file in places.swarms_file.parent.glob(f"*{places.swarms_file.name}*"):  # the checked copy, too
+        file.write_text("damaged")
+    places.log_file.unlink()
+    assert main(["diag", "--output", str(tmp_path / "d.zip")]) == 0
+    assert "sundayfriends" not in "".join(bundle(tmp_path / "d.zip").values())
