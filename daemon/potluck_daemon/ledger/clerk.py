@@ -159,7 +159,7 @@ class Clerk:
         return ledger
 
     def _complain(self, error: Exception) -> None:
-        why = error.sentence if isinstance(error, PotluckError) else str(error)
+        why = error.whole if isinstance(error, PotluckError) else str(error)
         self.notice = sentence("earnings are not booked: {why}", why=why)
         log.error("%s", self.notice)
 

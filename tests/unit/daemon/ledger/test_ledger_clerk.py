@@ -217,6 +217,7 @@ async def test_a_ledger_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> N
     desk = Desk(tmp_path)
     await desk.clerk.start()
     assert "earnings are not booked" in str(desk.clerk.notice)
+    assert "restore a backup: potluck ledger restore FILE" in str(desk.clerk.notice)
     used = desk.clerk.hours.use(time.time())
     assert (used.is_today_known, used.is_month_known) == (False, False)
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
