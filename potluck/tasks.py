@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from potluck.errors import PotluckError
@@ -132,6 +134,21 @@ def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
         asyncio.get_running_loop().run_in_executor(None, work, argument).add_done_callback(_log_failure)
 
     return start
+
+
+async def in_own_thread(work: Callable[[], T]) -> T:
+    """Return what `work` returns, which may hang for ever: neither the loop nor the process waits for it at its end."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # from here on nobody can cancel it, so the thread may always set it
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # raised again below
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 class BackgroundTasks:

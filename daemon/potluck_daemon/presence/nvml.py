@@ -21,7 +21,7 @@ from typing import Any
 
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck.tasks import start_task
+from potluck.tasks import in_own_thread, start_task
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 MAX_AGE_S, NO_DRIVER_S = 1.0, 30.0
@@ -81,7 +81,7 @@ class NvmlReader:
 
     async def _renew(self) -> None:
         try:
-            self._gpus = await asyncio.to_thread(self.read)
+            self._gpus = await in_own_thread(self.read)
             self.failure = self._logged = NOTHING
         except ProbeFailedError as error:
             self._fail(error.sentence)

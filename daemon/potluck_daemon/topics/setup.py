@@ -18,7 +18,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck.protocol.codec import encode
 from potluck.sentences import sentence
-from potluck.tasks import start_task
+from potluck.tasks import in_own_thread, start_task
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.state import SetupRequest, read_state
 from potluck_daemon.environment.store import Store
@@ -131,7 +131,7 @@ class SetupTopic(Topic):
     async def _look(self, asked: BeginParams) -> SetupState:
         """Read the state of the environment. Raises UsageError if `asked` cannot be made on any machine."""
         if self._machine is None or time.monotonic() - self._looked_at > LOOK_INTERVAL_S:
-            self._machine, self._looked_at = await asyncio.to_thread(look), time.monotonic()
+            self._machine, self._looked_at = await in_own_thread(look), time.monotonic()
         named = self._configuration.settings.serve.python
         self._state = await asyncio.to_thread(read_state, self._configuration.places, named, self._machine, asked)
         return self._state

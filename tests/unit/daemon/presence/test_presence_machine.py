@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -160,6 +162,22 @@ async def test_a_driver_that_hangs_silences_no_other_source_and_holds_one_thread
         while reader.failure:  # noqa: ASYNC110 (another thread)
             await asyncio.sleep(0.01)
     assert [sighting.level for sighting in await heat.look(Situation())] == [0.5, 1.0]
+
+
+HANGS = """
+import asyncio, threading
+from potluck_daemon.presence import nvml
+nvml.READ_TIMEOUT_S = 0.05
+reader = nvml.NvmlReader()
+reader.read = threading.Event().wait
+asyncio.run(reader.gpus())
+print(reader.failure)
+"""
+
+
+def test_a_driver_that_hangs_keeps_no_process_from_ending() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGS], stdout=subprocess.PIPE, text=True, timeout=30, check=True)
+    assert "does not answer" in done.stdout
 
 
 class OddReader(NvmlReader):
