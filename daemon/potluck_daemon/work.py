@@ -13,7 +13,7 @@ from msgspec import Struct
 from potluck_control.methods.work import Problem, WorkProgress
 
 from potluck.errors import PotluckError, explained
-from potluck.protocol.codec import CodecError, decode
+from potluck.protocol.codec import decode
 from potluck_daemon.child import print_line, started
 
 OnProgress = Callable[[WorkProgress], None]
@@ -65,10 +65,12 @@ async def follow(
     """
     problem = None
     async with started(command, environment) as child:
-        while line := await child.line():
+        while True:
             try:
+                if not (line := await child.line()):
+                    break
                 said = decode(WorkLine, line)
-            except CodecError:  # a library printed it
+            except ValueError:  # a library printed it: it is none of ours, or longer than any of ours
                 continue
             problem = said.problem or problem
             if said.progress is not None:

@@ -1,14 +1,15 @@
-"""The side of a process that does long work for the daemon: what it prints, and how often."""
+"""Long work in a process of its own: what it prints, how often, and what the daemon makes of that."""
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
-from potluck_control.methods.work import WorkProgress
-from potluck_daemon.work import OnProgress, WorkLine, print_work
+from potluck_control.methods.work import Problem, WorkProgress
+from potluck_daemon.work import OnProgress, WorkLine, follow, print_work
 
-from potluck.protocol.codec import decode
+from potluck.protocol.codec import decode, encode
 from potluck.sentences import verbatim
 
 
@@ -36,3 +37,10 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path, capfdbinary: pytest.Captur
     assert problem is not None
     assert str(problem.text) == f"cannot use {tmp_path}: No space left on device"
     assert problem.hint
+
+
+async def test_a_long_line_of_a_library_ends_no_work() -> None:
+    fetching, seen = WorkProgress(verbatim("fetching"), 1, 2), list[WorkProgress]()
+    command = (sys.executable, "-c", f"print('x' * 200_000); print({encode(WorkLine(fetching)).decode()!r})")
+    assert await follow(command, os.environ, seen.append, lambda why: Problem(verbatim(why))) is None
+    assert seen == [fetching]
