@@ -85,19 +85,16 @@ class NvmlReader:
             self.failure = self._logged = NOTHING
         except ProbeFailedError as error:
             self._fail(error.sentence)
-        except Exception as error:  # the edge: what the library did not foresee must not pass for a missing GPU
-            self._fail(sentence("the NVIDIA driver says: {why}", why=type(error).__name__), error)
         finally:
-            is_there = self._nvml is not None and not self.failure
-            self._next_at = self._clock() + (MAX_AGE_S if is_there else NO_DRIVER_S)
+            self._next_at = self._clock() + (MAX_AGE_S if self._nvml is not None else NO_DRIVER_S)
             self._reading = None
 
-    def _fail(self, why: Sentence, error: Exception | None = None) -> None:
+    def _fail(self, why: Sentence) -> None:
         """Keep a failure, and log it if it is new: probes that have other sources say nothing about it."""
         self.failure = why
         if why != self._logged:
             self._logged = why
-            log.warning("%s", why, exc_info=error)
+            log.warning("%s", why)
 
     def read(self, *, for_setup: bool = False) -> tuple[NvidiaGpu, ...]:
         """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError.
@@ -114,8 +111,8 @@ class NvmlReader:
             if for_setup:
                 self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
             return tuple(self._gpu(index, for_setup) for index in range(nvml.nvmlDeviceGetCount()))
-        except nvml.NVMLError as error:  # a GPU fell off the bus, the driver was updated: begin again next time
-            self.close()
+        except Exception as error:  # a GPU fell off the bus, the driver was updated, or what nobody documents
+            self.close()  # to begin again next time
             raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
 
     def close(self) -> None:

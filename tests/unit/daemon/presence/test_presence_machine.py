@@ -180,21 +180,28 @@ def test_a_driver_that_hangs_keeps_no_process_from_ending() -> None:
     assert "does not answer" in done.stdout
 
 
-class OddReader(NvmlReader):
-    """A reader whose library raises what it does not document."""
+class OddLibrary:
+    """A library that raises what it does not document."""
 
-    def read(self, *, for_setup: bool = False) -> tuple[NvidiaGpu, ...]:
+    NVMLError = OSError
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802 (the library's name)
         raise UnicodeDecodeError("utf-8", b"?", 0, 1, "no name")
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        pass
 
 
 async def test_a_failure_that_the_driver_does_not_document_is_no_missing_gpu_and_is_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvml, "NO_DRIVER_S", 0.0)
-    probe = PowerProbe(OddReader(), cap_w=100)
+    monkeypatch.setattr(nvml, "_load", lambda: (OddLibrary(), ""))
+    probe = PowerProbe(NvmlReader(), cap_w=100)
     for _ in range(3):
-        await gives_up(probe, ProbeFailedError, "UnicodeDecodeError")
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
+        await gives_up(probe, ProbeFailedError, "no name")
+    logged = [record.levelname for record in caplog.records if record.name == nvml.__name__]
+    assert logged == ["WARNING"]
 
 
 def supply(folder: Path, name: str, **fields: str) -> None:
