@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from potluck_control.settings import Settings, YieldSettings
+from potluck_daemon.presence.gpu_use import INTERVAL_S
 from potluck_daemon.presence.probe import Sighting
 
 from benchmarks.figures import Measured
@@ -29,6 +30,7 @@ _SETTINGS = Settings(
 )
 _BUSY_PERCENT = 50.0
 _MADE_PID = 500
+_AFTER_A_LOOK_S = 0.5
 
 
 def missed(soak: bool) -> Measured:
@@ -61,8 +63,12 @@ class _Live:
 
     @asynccontextmanager
     async def play(self, lab: Lab) -> AsyncIterator[bool]:
-        """Play the scene up to its last moment, which lasts as long as the context."""
+        """Play the scene up to its last moment, which lasts as long as the context.
+
+        It begins a while after a look of the slowest probe, so that a short moment is seen as often as the scene says.
+        """
         *before, last = self.scene.moments
+        await asyncio.sleep(INTERVAL_S - time.monotonic() % INTERVAL_S + _AFTER_A_LOOK_S)
         for moment in before:
             async with self._moment(lab, moment):
                 await asyncio.sleep(moment.looks * moment.seconds_a_look)
