@@ -91,7 +91,7 @@ def judge_reach(scene: Scene, addresses: tuple[str, ...]) -> Diagnosis:
 
 def count_answering(scene: Scene) -> int:
     """Return how many of the swarm's addresses accept a connection."""
-    targets = list(dial_targets(scene.swarm.bootstrap_peers)) if scene.swarm is not None else []
+    targets = _targets(scene)
     with ThreadPoolExecutor(max_workers=max(len(targets), 1)) as pool:
         return sum(pool.map(_answers, targets))
 
@@ -99,7 +99,7 @@ def count_answering(scene: Scene) -> int:
 def judge_swarm(scene: Scene, num_answering: int) -> Diagnosis:
     if scene.swarm is None:
         return Diagnosis(NOTE, sentence("no swarm is joined"), verbatim("potluck join, or potluck start --demo"))
-    name, known = scene.swarm.name, len(list(dial_targets(scene.swarm.bootstrap_peers)))
+    name, known = scene.swarm.name, len(_targets(scene))
     if not known:
         return Diagnosis(NOTE, sentence("{name} relies on this machine to be found", name=name))
     text = sentence("{number} of {all} addresses of {name} answer", number=num_answering, all=known, name=name)
@@ -129,6 +129,11 @@ def dial_targets(addresses: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 def _port(scene: Scene) -> int:
     return next(iter(tcp_ports(scene.loaded.settings.serve.listen)), scene.port)
+
+
+def _targets(scene: Scene) -> list[tuple[str, int]]:
+    """Return where the swarm's bootstrap peers can be dialled."""
+    return list(dial_targets(scene.swarm.bootstrap_peers)) if scene.swarm is not None else []
 
 
 def _answers(target: tuple[str, int]) -> bool:

@@ -104,7 +104,7 @@ async def search(words: str, python: str, environment: Mapping[str, str], lent: 
 
 def _checkpoints(folder: Path) -> list[Path]:
     """Return the folder, if it is a checkpoint, else the checkpoints in it."""
-    return [folder] if has_model(folder) else sorted(file.parent for file in folder.glob("*/config.json"))
+    return [folder] if has_model(folder) else sorted(filter(has_model, folder.glob("*")))
 
 
 def _downloads(cache: Path) -> Iterator[tuple[str, Path]]:
