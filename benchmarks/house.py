@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +26,15 @@ _NO_SENTENCE = re.compile(
     "|whose|whom|how|which|why|also|only|once|so|or|and|but|than|since|because|both|not"
 )
 _NO_VERB = re.compile(f"{_NO_SENTENCE.pattern}|what|those|these|none|nothing|whether|called|all|one|its|everything")
+
+
+# A comment that begins with one of these words hangs on a noun that the reader has to guess: "of the links".
+_DANGLING = re.compile(
+    "about|above|after|and|as|at|before|behind|below|beside|between|beyond|both|but|by|for|from|in|into|of|on|once|or|since"
+    "|so|that|than|through|to|under|until|which|while|whose|with|within|without"
+)
+_DOCS_GENERATED = {"commands.md", "tested.md"}
+_DOCS_BEFORE = 3451  # lines on 30 November 2026, counted in the same way
 
 
 def product_lines(_: bool) -> Measured:
@@ -63,6 +73,58 @@ def fragment_docstrings(_: bool) -> Measured:
         f"{path.relative_to(_ROOT)}:{line} {text}" for path in _modules().values() for line, text in _fragments(path)
     ]
     return Measured(len(found), {"fragments": found})
+
+
+def dangling_comments(_: bool) -> Measured:
+    """Count the product's comments that open with a preposition or a conjunction: the words of `_DANGLING`."""
+    found = [
+        f"{path.relative_to(_ROOT)}:{line} {text}"
+        for path in _modules().values()
+        for line, text in _comments(path)
+        if _DANGLING.fullmatch(re.match(r"[\w'-]*", text)[0].lower())  # type: ignore[index]
+    ]
+    return Measured(len(found), {"comments": found})
+
+
+def product_files(_: bool) -> Measured:
+    """Count the product's Python files."""
+    return Measured(len(_modules()))
+
+
+def fullest_room(_: bool) -> Measured:
+    """Return how many Python files the fullest folder of the product holds, without those of its subfolders."""
+    rooms = Counter(str(path.parent.relative_to(_ROOT)) for path in _modules().values())
+    (_name, files), *_rest = rooms.most_common()
+    return Measured(files, {"rooms": dict(rooms.most_common(10))})
+
+
+def benchmark_lines(_: bool) -> Measured:
+    """Count lines of `benchmarks/` that are neither blank, comment nor docstring."""
+    return Measured(sum(code_lines(path) for path in (_ROOT / "benchmarks").rglob("*.py")))
+
+
+def docs_lines(_: bool) -> Measured:
+    """Count lines of Markdown in `docs/`, without pages that a command writes, over those of 30 November 2026."""
+    lines = {
+        str(path.relative_to(_ROOT)): len(path.read_text().splitlines())
+        for path in sorted((_ROOT / "docs").rglob("*.md"))
+        if path.name not in _DOCS_GENERATED
+    }
+    return Measured(sum(lines.values()) / _DOCS_BEFORE, {"lines": sum(lines.values()), "pages": lines})
+
+
+def _comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each comment; lines of comment that follow one another are one."""
+    last = -1
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type != tokenize.COMMENT:
+                continue
+            is_alone = not token.line[: token.start[1]].strip()
+            line = token.start[0]
+            if not (is_alone and last == line - 1):
+                yield line, token.string.lstrip("#: ")
+            last = line if is_alone else -1
 
 
 def _fragments(path: Path) -> Iterator[tuple[int, str]]:
