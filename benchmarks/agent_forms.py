@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from potluck_gateway.answers.answer import Kind
-from potluck_gateway.answers.forms import GENERIC, Form, form_of, opens_thinking
-from potluck_gateway.answers.reader import Reader
-from potluck_gateway.requests import Tool, Tools
+from potluck_gateway.answers.reader import AnswerReader
+from potluck_gateway.answers.syntax import GENERIC, AnswerSyntax, opens_thinking, syntax_of
+from potluck_gateway.exchange import PartKind, Tool, Tools
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from benchmarks.figures import Measured
@@ -45,7 +44,7 @@ class Layout:
     """How a family writes an answer.
 
     Attributes:
-        template: writes `thinking`, `text` and `calls`, and shows it to `form_of`; empty if there is none.
+        template: writes `thinking`, `text` and `calls`, and shows it to `syntax_of`; empty if there is none.
         opening: what begins thinking, which the prompt may have written; empty if prompts never do.
         tags: that are tokens of their own in some tokenizers. `marks`: those inside a call.
         is_generic: the form is only described in words.
@@ -64,9 +63,9 @@ class Layout:
         """Return an answer as the model writes it."""
         return _compiled(self.template).render(thinking=thinking, text=text, calls=calls)
 
-    def form(self, tokens: Sequence[str]) -> Form:
+    def form(self, tokens: Sequence[str]) -> AnswerSyntax:
         """Return what the gateway takes the layout for. `tokens`: the texts of the tokenizer's added ones."""
-        form = GENERIC if self.is_generic else form_of(self.template, tokens)
+        form = GENERIC if self.is_generic else syntax_of(self.template, tokens)
         assert form is not None
         return form
 
@@ -346,10 +345,10 @@ def read(case: Case, tokens: Sequence[Token], *, has_tokens: bool, is_cut: bool 
     """Return what the gateway reads."""
     added = (*case.layout.tags, *case.layout.marks) if has_tokens else ()
     form = case.layout.form(added)
-    reader = Reader(form, TOOLS, special=added, thinks=opens_thinking(form, case.prompt))
+    reader = AnswerReader(form, TOOLS, special=added, thinks=opens_thinking(form, case.prompt))
     parts = [part for token in tokens for part in reader.take(token.text, token.is_special)]
     parts += reader.end(is_cut=is_cut)
-    said = {kind: "".join(part.text for part in parts if part.kind is kind).strip() for kind in Kind}
+    said = {kind: "".join(part.text for part in parts if part.kind is kind).strip() for kind in PartKind}
     streamed: dict[str, tuple[str, str]] = {}
     for part in parts:
         if part.call is not None:
@@ -361,7 +360,7 @@ def read(case: Case, tokens: Sequence[Token], *, has_tokens: bool, is_cut: bool 
     begun = [name for name, _ in streamed.values()]
     assert begun == [name for name, _ in case.said.calls][: len(begun)], "calls are begun that are none"
     calls = tuple((call.name, _sorted(json.loads(call.arguments))) for call in reader.calls)
-    return Said(said[Kind.THINKING], said[Kind.TEXT], calls)
+    return Said(said[PartKind.THINKING], said[PartKind.TEXT], calls)
 
 
 def is_beginning(said: Said, case: Case, letters: int) -> bool:
@@ -427,10 +426,10 @@ def _of_published(template: str) -> Verdict | str:
             continue
         if call.name not in turn:
             continue
-        form = form_of(template, ())
+        form = syntax_of(template, ())
         if form is None or form.calls is None:
             return Verdict.UNKNOWN
-        reader = Reader(form, TOOLS, thinks=opens_thinking(form, prompt))
+        reader = AnswerReader(form, TOOLS, thinks=opens_thinking(form, prompt))
         reader.take(turn)
         reader.end(is_cut=False)
         calls = [(one.name, _sorted(json.loads(one.arguments))) for one in reader.calls]

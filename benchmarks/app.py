@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import State
 
 from benchmarks.busy import busy_processes

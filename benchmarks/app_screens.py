@@ -22,7 +22,7 @@ from msgspec import structs
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
-from potluck_control.schema import EngineStatus, SpeedForYou, Status
+from potluck_control.api.schema import EngineStatus, SpeedForYou, Status
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize
 from PySide6.QtGui import QGuiApplication

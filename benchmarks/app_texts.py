@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from potluck_app.pages.section import Fold
+from potluck_app.pages.page import Fold
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
 from potluck_app.words import language, states
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 

@@ -25,28 +25,25 @@ from typing import Any
 from hivemind.dht.routing import DHTID
 from hivemind.proto import dht_pb2
 from hivemind.utils.serializer import MSGPackSerializer
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine.network_speed import BANDWIDTH
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.network.link_speed import BANDWIDTH
 
 from potluck.directory import exchange
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.identity import base58_decode
 from potluck.membership.joined import JoinedSwarms
-from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import HostConfig
-from potluck.p2p.control import P2pdClient
+from potluck.p2p.control import P2pdClient, nameless_node
+from potluck.p2p.encoding import delimited, split_peer
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.nameless import nameless_node
-from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
-from potluck.p2p.varint import delimited
+from potluck.p2p.network import MAX_UNARY_BODY_BYTES, HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, SessionOpening, StepRequest
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols
-from potluck.wire.dial_back import DialBack
 from potluck.wire.message import encode
+from potluck.wire.protocols import DialBack
 from potluck.wire.sessions import encode_step
 
 _PING, _STORE, _FIND = (f"DHTProtocol.rpc_{name}" for name in ("ping", "store", "find"))
@@ -327,7 +324,7 @@ BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     exchange.COMPARE: (lambda: exchange.encode(exchange.Compare(os.urandom(4) * 64)), _noise),
     exchange.FETCH: (lambda: exchange.encode(exchange.Fetch(64, exchange.pack_numbers(range(64)))), _noise),
     exchange.PUSH: (lambda: exchange.encode(exchange.Push([])), _noise),
-    exchange.REPORT: (lambda: exchange.encode(exchange.Report(bytes(32))), _noise),
+    exchange.REPORT: (lambda: exchange.encode(exchange.FailureReport(bytes(32))), _noise),
     protocols.DIAL_BACK: (lambda: encode(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
 }
 

@@ -21,12 +21,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from potluck.audit.choices import WINDOW_TOKENS
-from potluck.audit.differences import Window, difference
 from potluck.audit.limits import Limit
-from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.routing import NO_EXPERT, Given
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.audit.verdicts import Differences, Opinion, Outsider, Window, compare, difference, settle
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.expert_choices import NO_EXPERT, GivenChoices
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
@@ -88,7 +87,7 @@ class LabServer:
         with torch.inference_mode():
             for row, chosen in zip(rows, choices, strict=True):
                 for part in self._parts:
-                    given = None if chosen is None else Given(chosen[:, part.span.start : part.span.end], margin)
+                    given = None if chosen is None else GivenChoices(chosen[:, part.span.start : part.span.end], margin)
                     with part.routers.repeating(given):
                         row = part.forward(row[None])[0]
                     gap = max(gap, 0.0 if given is None else given.gap)

@@ -110,4 +110,4 @@ def _avoiding(servers: Servers, peers: set[PeerId]) -> AbstractContextManager[ob
 
 def _chances(chance: Callable[[int, range], float]) -> AbstractContextManager[object]:
     """Audit each window with this chance, whatever record a server has."""
-    return patch("potluck.client.audits.audit_chance", chance)
+    return patch("potluck.client.audits.auditing.audit_chance", chance)

@@ -34,9 +34,8 @@ from benchmarks.audit_lab import (
 from benchmarks.families import NUM_BLOCKS, save_random
 from benchmarks.figures import Measured
 from potluck.audit.choices import WINDOW_TOKENS
-from potluck.audit.differences import difference
 from potluck.audit.limits import Honest, HonestDifferences, Limit
-from potluck.audit.verdicts import Outsider
+from potluck.audit.verdicts import Outsider, difference
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.records import NumberFormat
 

@@ -16,7 +16,7 @@ from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import step
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, decode_together, random_states
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 

@@ -56,7 +56,7 @@ def count() -> dict[str, list[str]]:
 @torch.inference_mode()
 def _launched(config: Any, weights: str, cache: str) -> list[str]:
     from benchmarks.recorded_kernels import blocks_on_card
-    from potluck.blocks.plans import StepRow, plan_step
+    from potluck.blocks.span.step_plans import StepRow, plan_step
 
     blocks = blocks_on_card(config, weights)
     for parameter in blocks.layers.parameters():

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 import time
 
-from potluck_app.pages.chat import ChatPage
+from potluck_app.pages.chat.bubble import Bubble
+from potluck_app.pages.chat.page import ChatPage
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
-from potluck_app.widgets.bubble import Bubble
 from potluck_control.places import find_socket
 from potluck_control.states import State
 from PySide6.QtCore import QTimer

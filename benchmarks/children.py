@@ -17,15 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from potluck_control.engine_messages import EngineEvent, Online
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.engine_messages import EngineEvent, Online
+from potluck_control.processes.launch_spec import ServingLimits
 from potluck_daemon.swarms.new_model import num_blocks_of
-from potluck_engine.fitting import resolved
-from potluck_engine.server import Engine
+from potluck_engine.life.engine import Engine
+from potluck_engine.weights.fitting import resolve_spec
 
 from potluck.membership import budgets
 from potluck.membership.joined import JoinedSwarms
-from potluck.p2p.config import LOOPBACK
+from potluck.p2p.network import LOOPBACK
 from potluck.processes import exit_with_parent
 from tests.helpers.launches import launch_of
 
@@ -87,7 +87,7 @@ async def _serve(name: str, place: Path, folder: str, is_generous: bool) -> None
     )
     if is_generous:
         _give_everybody_much()
-    await Engine(resolved(spec), report).run()
+    await Engine(resolve_spec(spec), report).run()
 
 
 def _give_everybody_much() -> None:

@@ -19,22 +19,22 @@ from benchmarks.figures import Measured
 from potluck.directory.directory import Directory
 from potluck.directory.exchange import (
     COMPARE,
+    ENTRY_BYTES,
     FETCH,
     MAX_PUSHED,
     PUSH,
     REPORT,
     Compare,
     Compared,
+    FailureReport,
     Fetch,
     Fetched,
     Push,
-    Report,
     decode,
     encode,
     encode_answer,
     pack_numbers,
 )
-from potluck.directory.listing import ENTRY_BYTES
 from potluck.directory.seal import MAX_SKEW_S, Kind, Sealed, seal
 from potluck.directory.table import MAX_SERVERS_OF_A_PERSON
 from potluck.errors import PotluckError
@@ -170,7 +170,7 @@ class _Swarm:
                 for host in random.sample(hosts, 4):
                     for suspect in self.honest:
                         self.accusations += 1
-                        await _call(host, target, REPORT, encode(Report(public_key_of(suspect) or b"")))
+                        await _call(host, target, REPORT, encode(FailureReport(public_key_of(suspect) or b"")))
             await asyncio.sleep(_ACCUSE_EVERY_S)
 
     @property

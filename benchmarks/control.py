@@ -15,8 +15,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from potluck_control import schema
-from potluck_control.client import ControlClient
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient
 from potluck_control.states import State
 
 from benchmarks.figures import Measured

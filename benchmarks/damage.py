@@ -20,16 +20,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from potluck_control.api.schema import HistoryParams, Transition
 from potluck_control.places import Places
-from potluck_control.schema import HistoryParams, Transition
 from potluck_control.states import Reason, State
-from potluck_daemon.checked_database import close_checked, open_checked, settle
-from potluck_daemon.ledger.tables import connect
+from potluck_daemon.accounting.checked_database import close_checked, merge_log, open_checked
+from potluck_daemon.accounting.tables import connect
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.settings.store import SettingsStore
-from potluck_daemon.updates.freshness import KnownPublisher
-from potluck_daemon.updates.notes import Notes, NotesFile
+from potluck_daemon.updates.publisher import KnownPublisher, NotesFile, UpdateNotes
 
 from benchmarks.figures import Measured
 from potluck.checked_files import copy_of, damage_notices
@@ -165,7 +164,7 @@ def _read_state(places: Places) -> tuple[object, bool]:
 def _make_notes(places: Places) -> None:
     file = NotesFile(places)
     with file.lock():
-        file.write(Notes(KnownPublisher("anchor", "key", "next", 7, "0.2.0", ("faster",)), 1.0, 2.0))
+        file.write(UpdateNotes(KnownPublisher("anchor", "key", "next", 7, "0.2.0", ("faster",)), 1.0, 2.0))
 
 
 def _read_notes(places: Places) -> tuple[object, bool]:
@@ -179,7 +178,7 @@ def _make_ledger(places: Places) -> None:
     database = open_checked(work.ledger_file, connect)
     rows = [(bytes([number]) * 16, f"model {number}") for number in range(200)]
     database.executemany("INSERT INTO model VALUES (?, ?)", rows[:180])
-    settle(database, work.ledger_file)
+    merge_log(database, work.ledger_file)
     database.executemany("INSERT INTO model VALUES (?, ?)", rows[180:])
     for file in work.state.iterdir():
         if not file.name.endswith("-shm"):

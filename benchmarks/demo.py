@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from potluck_cli.main import describe, exit_code
 from potluck_cli.options import positive
-from potluck_cli.overview import short_id
+from potluck_cli.swarm.overview import short_id
 from potluck_cli.terminal import Style, Terminal, table
 from potluck_control.resources import resource
 from potluck_daemon.swarms.new_model import num_blocks_of
@@ -28,7 +28,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
-    from potluck_gateway.answers.completion import Completion, Text
+    from potluck_gateway.answers.completion import Completion, TextTokenizer
 
     from potluck.client import HopReport, RouteReport
 
@@ -121,7 +121,7 @@ class Demo:
 
     def _generate(self, swarm: LocalSwarm) -> None:
         import torch
-        from potluck_gateway.answers.completion import Options, Text, complete, quiet
+        from potluck_gateway.answers.completion import Options, TextTokenizer, complete, quiet
         from transformers import AutoModelForCausalLM
 
         from benchmarks.loops import longest_wait_s
@@ -130,7 +130,7 @@ class Demo:
         quiet()
         logging.getLogger("potluck").setLevel(logging.ERROR)  # the demo says itself that a server is lost
         torch.set_num_threads(swarm.threads)
-        text = Text(self._folder)
+        text = TextTokenizer(self._folder)
         tokens = text.encode(self._prompt)
         local = AutoModelForCausalLM.from_pretrained(self._folder, dtype=torch.float32).eval()
         require_room(local.config, tokens.shape[1] + self._max_new_tokens)
@@ -173,11 +173,11 @@ class Demo:
         idle = ", ".join(engine.name for engine in swarm.engines if engine.name not in {row[1] for row in rows})
         self._terminal.line(f"  not asked: {idle}")
 
-    def _printer(self, text: Text) -> Callable[[Completion], None]:
+    def _printer(self, text: TextTokenizer) -> Callable[[Completion], None]:
         self._terminal.write("  " + self._terminal.faint(_on_one_line(self._prompt)))
-        from potluck_gateway.answers.completion import Decoder
+        from potluck_gateway.answers.completion import TokenDecoder
 
-        decoder = Decoder(text, text.encode(self._prompt)[0].tolist())
+        decoder = TokenDecoder(text, text.encode(self._prompt)[0].tolist())
 
         def show(completion: Completion) -> None:
             self._terminal.write(_on_one_line(decoder.take(completion.tokens[-1])))

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from benchmarks.figures import Measured
-from potluck.directory.attempts import Attempts
 from potluck.directory.directory import Directory
 from potluck.directory.exchange import COMPARE, FETCH
 from potluck.directory.fields import links_of
 from potluck.directory.gossip import Gossip
 from potluck.directory.seal import MAX_STRETCH, Announcement, Kind, Value, seal, unseal
+from potluck.directory.suspicion import Attempts
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, Span, each_for_itself
+from potluck.protocol.blocks import PeerId, Span, each_peer_a_person
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import new_swarm
 from tests.helpers.fake_network import FakeNetwork
@@ -102,7 +102,7 @@ async def _read(num_servers: int, *, refreshes: int) -> _Measurement:
     made = _MadeSwarm(num_servers, clock)
     network = FakeNetwork(clock=clock)
     for identity in made.sources:
-        attempts = Attempts(each_for_itself)
+        attempts = Attempts(each_peer_a_person)
         gossip = Gossip(network.start(identity), _SWARM, made.table, clock, attempts, look_up=_nothing)
         await network.nodes[identity.peer_id].serve_unary(COMPARE, gossip._answer_compare)
         await network.nodes[identity.peer_id].serve_unary(FETCH, gossip._answer_fetch)

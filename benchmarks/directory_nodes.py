@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.figures import Measured
 from potluck.directory.directory import Directory
 from potluck.directory.seal import record_checks
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import new_swarm

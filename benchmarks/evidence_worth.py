@@ -18,19 +18,10 @@ from unittest.mock import patch
 
 from potluck_control.resources import resource
 from potluck_daemon.policy import questions
-from potluck_daemon.presence import (
-    agents,
-    applications,
-    games,
-    gpu_use,
-    groups,
-    services,
-    session,
-    wayland,
-    window_probe,
-    windows,
-    x11,
-)
+from potluck_daemon.presence import agents, applications, games, gpu_use, services, wayland, windows, x11
+from potluck_daemon.presence import lookout as session
+from potluck_daemon.presence import windows as groups
+from potluck_daemon.presence import windows as window_probe
 
 from benchmarks.figures import Measured
 from benchmarks.made_computer import Switches, outcome
@@ -202,7 +193,7 @@ KINDS = (
         patches=(_of(window_probe.WindowLooks, "_busy", lambda *_: (0.0, 0.0)),),
     ),
     Kind("windows: games of the menu in a window", patches=(_of(windows, "WEAK_SHARE", 1e9),)),
-    Kind("windows: a game that was left goes on", (windows.remember,), patches=(_of(windows, "HOLD_S", 0.0),)),
+    Kind("windows: a game that was left goes on", (windows.plays_after_look,), patches=(_of(windows, "HOLD_S", 0.0),)),
     Kind("windows: for ten minutes only", patches=(_of(windows, "HOLD_S", 1e9),)),
     Kind("windows: quiet looks before it is confirmed", patches=(_of(windows, "_QUIET_LOOKS", 0.5),)),
     Kind("menu: what a script executes", patches=(_of(applications, "_SUFFIXES", ()),)),

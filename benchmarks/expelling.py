@@ -32,9 +32,9 @@ from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
 from potluck.membership.leadership import remove
 from potluck.membership.membership import Membership
-from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import LOOPBACK, HostConfig
+from potluck.p2p.encoding import split_peer
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import LOOPBACK, HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from potluck_daemon.host.units import unit_text
+from potluck_daemon.host.systemd import unit_text
 
 from benchmarks.figures import Measured
 

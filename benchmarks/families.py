@@ -22,8 +22,8 @@ from transformers import AutoModelForCausalLM, DynamicCache, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from benchmarks.figures import Measured
-from potluck.blocks.cache import KvCache
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.cache.session_cache import KvCache
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import cache_name, decoder_of
 from potluck.checkpoint.source import open_checkpoint

@@ -47,7 +47,7 @@ class Driver:
                 return
 
     def _find_answer(self) -> None:
-        from potluck_app.widgets.bubble import Bubble
+        from potluck_app.pages.chat.bubble import Bubble
         from PySide6.QtWidgets import QApplication
 
         bubbles = [widget for widget in QApplication.allWidgets() if isinstance(widget, Bubble)]

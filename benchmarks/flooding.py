@@ -43,9 +43,9 @@ from potluck.membership.records import (
     read_record,
     sign,
 )
-from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import HostConfig
+from potluck.p2p.encoding import split_peer
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import QuoteRequest
@@ -239,7 +239,7 @@ def _worthless(membership: Membership, host: Libp2pHost) -> list[tuple[str, byte
             (ROSTER, encode(Exchange(records=(rng.randbytes(300),) * _BATCH))),
             (ROSTER, encode(Exchange(records=tuple(item.data for item in entries[:_BATCH])))),
             (PRESENT, encode(Presentation(application=made[0], machines=made[-1], entries=made[: _BATCH // 2]))),
-            (exchange.REPORT, exchange.encode(exchange.Report(bytes(32)))),
+            (exchange.REPORT, exchange.encode(exchange.FailureReport(bytes(32)))),
             (exchange.PUSH, exchange.encode(exchange.Push([]))),
         ]
     return calls

@@ -23,11 +23,11 @@ from unittest.mock import MagicMock
 
 import openai
 import pytest
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.completion import Text, quiet
-from potluck_gateway.answers.model import SwarmChat
-from potluck_gateway.answers.models import Models
+from potluck_gateway.answers.completion import TextTokenizer, quiet
+from potluck_gateway.answers.models import OfferedModels
+from potluck_gateway.answers.swarm_chat import SwarmChat
 from transformers import AutoTokenizer
 
 from benchmarks.foreign_model import ThinkingChat
@@ -63,7 +63,7 @@ def _served(name: str, template: str, limit: int = _LIMIT, chat_of: type[SwarmCh
     tokenizer = AutoTokenizer.from_pretrained(_FOLDER)
     tokenizer.chat_template = template
     tokenizer.save_pretrained(folder)
-    chat = chat_of(_model(), Text(folder), max_tokens=limit)
+    chat = chat_of(_model(), TextTokenizer(folder), max_tokens=limit)
     swarm = GatewaySwarm(Membership(new_swarm("foreign", name, _BLOCKS)), name)
     return _stack.enter_context(serving(chat, swarm, max_tokens=limit)).removesuffix("/v1")
 
@@ -130,7 +130,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         llama: Any = import_module("utils")
         llama.ServerPreset.load_all = lambda: None
         llama.ServerProcess.start, llama.ServerProcess.make_url = _start_llama, _llama_url
-        cast(Any, Models).find = lambda models, wanted: models.names()[0]  # llama.cpp takes any name of a model
+        cast(Any, OfferedModels).find = lambda models, wanted: models.names()[0]  # llama.cpp takes any name of a model
     elif (root / "vllm").is_dir():
         sys.meta_path.insert(0, cast(Any, _Absent()))
         tokenizers, config, platforms = (

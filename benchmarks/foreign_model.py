@@ -14,10 +14,9 @@ from itertools import cycle
 from typing import Any
 
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.answer import Answer, Told
-from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.model import SwarmChat
-from potluck_gateway.requests import ChatRequest, Tool
+from potluck_gateway.answers.completion import TextTokenizer
+from potluck_gateway.answers.swarm_chat import SwarmChat
+from potluck_gateway.exchange import Answer, AnswerEvent, ChatRequest, Tool
 from transformers import AutoTokenizer
 
 from benchmarks.scripted_model import TEMPLATES, ScriptedModel, Written
@@ -53,7 +52,7 @@ class WeatherModel(ScriptedModel):
 class ThinkingChat(SwarmChat):
     """The demo model's chat, with the script's answers."""
 
-    def __init__(self, model: Any, text: Text, *, max_tokens: int) -> None:
+    def __init__(self, model: Any, text: TextTokenizer, *, max_tokens: int) -> None:
         super().__init__(model, text, max_tokens=max_tokens)
         tokenizer = AutoTokenizer.from_pretrained(resource(DEMO_MODEL))
         tokenizer.add_special_tokens({"eos_token": "<|im_end|>"})
@@ -62,11 +61,11 @@ class ThinkingChat(SwarmChat):
         tokenizer.chat_template = _TEMPLATE
         with tempfile.TemporaryDirectory() as folder:
             tokenizer.save_pretrained(folder)
-            script = Text(folder)
+            script = TextTokenizer(folder)
         self._writer = WeatherModel(script.tokenizer, _TEMPLATE)
         self._scripted = SwarmChat(self._writer, script, max_tokens=max_tokens)
 
-    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
+    def answer(self, request: ChatRequest, tell: Callable[[AnswerEvent], None]) -> Answer:
         if not request.messages or request.num_top is not None or (request.schema and not request.tools):
             return super().answer(request, tell)
         self._writer.request = request

@@ -72,7 +72,7 @@ def load_and_report(folder: str, quantization: str) -> None:
     """In a fresh process: prints sizes, times and errors as JSON."""
     import torch
 
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
     from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
 from potluck_daemon.swarms.new_model import num_blocks_of

@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from potluck_control.engine_messages import EngineEvent
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine.main import run_engine
+from potluck_control.processes.engine_messages import EngineEvent
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.engine_process import run_in_terminal
 
 from benchmarks.server import engine_modules
 from potluck.errors import PotluckError
@@ -41,7 +41,7 @@ def main(options: dict[str, Any]) -> None:
     print(json.dumps({"event": "Imported"}), flush=True)
     sys.stdin.readline()
     try:
-        run_engine(config, report)
+        run_in_terminal(config, report)
     except PotluckError:  # reported
         os._exit(1)
     os._exit(0)  # as the real commands do: a thread that still loads would abort the interpreter's own way out

@@ -13,7 +13,7 @@ import runpy
 import signal
 import sys
 
-from potluck_engine.server import Engine
+from potluck_engine.life.engine import Engine
 
 _run = Engine.run
 

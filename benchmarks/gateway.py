@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 import openai
 import psutil
 import torch
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.completion import Text, quiet
-from potluck_gateway.answers.model import SwarmChat
-from potluck_gateway.answers.models import LoadedModel, Models
+from potluck_gateway.answers.completion import TextTokenizer, quiet
+from potluck_gateway.answers.models import LoadedModel, OfferedModels
+from potluck_gateway.answers.swarm_chat import SwarmChat
 from potluck_gateway.server import GatewayServer
 from transformers import AutoTokenizer
 
@@ -94,7 +94,7 @@ def gateway(
     quiet()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=membership) as model:
-        chat = SwarmChat(model, Text(tokenizer or folder), max_tokens=512)
+        chat = SwarmChat(model, TextTokenizer(tokenizer or folder), max_tokens=512)
         with serving(chat, GatewaySwarm(membership, str(folder)), max_tokens=512, settings=settings) as url:
             yield url
 
@@ -104,7 +104,7 @@ def serving(
     chat: SwarmChat, swarm: GatewaySwarm, *, max_tokens: int, settings: GatewaySettings = _ANY_PORT
 ) -> Iterator[str]:
     """Run a gateway for a chat model, and yield its address."""
-    models = Models((swarm,), lambda _: LoadedModel(chat, lambda: None))
+    models = OfferedModels((swarm,), lambda _: LoadedModel(chat, lambda: None))
     server = GatewayServer(models, lambda key: key == KEY, lambda: None, settings, max_tokens=max_tokens)
     thread = threading.Thread(target=server.run)
     thread.start()

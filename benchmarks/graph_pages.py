@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.figures import Measured
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.decode_graphs import DecodeGraphs, Recording
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.pages import PAGE_TOKENS
-from potluck.blocks.plans import StepPlan, StepRow, plan_step
-from potluck.blocks.step_tensors import StepTensors
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.cache.pages import PAGE_TOKENS
+from potluck.blocks.kernels.decode_graphs import DecodeGraphs, Recording
+from potluck.blocks.span.step_plans import StepPlan, StepRow, StepTensors, plan_step
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 

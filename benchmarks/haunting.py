@@ -22,8 +22,8 @@ from potluck.membership.identity import Identity, peer_id_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.processes import exit_with_parent
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError

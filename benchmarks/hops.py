@@ -19,10 +19,10 @@ from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import PROMPT_TOKENS, interleaved, overhead, rounded, step, swarm_model
 from benchmarks.models import checkpoint, local_model
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from tests.helpers import p2p_node
 

@@ -17,7 +17,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_control import lines, schema
+from potluck_control.api import messages as lines
+from potluck_control.api import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured

@@ -42,10 +42,10 @@ from potluck.membership.leadership import remove, seats
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import Exchange, Presentation, encode
 from potluck.membership.records import Application, Confirm, EndInvite, read_record
-from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import HostConfig
 from potluck.p2p.control import P2pdClient
+from potluck.p2p.encoding import split_peer
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (

@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import run
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
@@ -167,6 +167,6 @@ def _load(folder: Path, span: Span, *, quantization: str) -> BlockSpan:
 
 def take_cpu_for_gpu() -> None:
     """Have blocks that are loaded from now on take the processor for a GPU with kernels."""
-    trial: Any = import_module("potluck.blocks.trial")
+    trial: Any = import_module("potluck.blocks.span.trial")
     trial.uses_kernels = lambda device: True
     trial.why_no_kernels = lambda device: None

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import VERSIONS, run
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts, QuantizedLinear
+from potluck.blocks.formats.layers import Int4Matrix, Int8Matrix, QuantizedExperts, QuantizedLinear
 
 _CAPABILITIES = (80, 86, 89, 90, 120)
 _QUICK = ((90, VERSIONS[0]), (89, VERSIONS[1]))
@@ -103,7 +103,7 @@ def _cases(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
 
 def _attention(dtype: torch.dtype, shape: tuple[int, int, int], kind: str, is_int8: bool) -> tuple[Tensor, Tensor]:
     dim, heads, kv_heads = shape
-    tests, arenas = import_module("gpu.test_gpu_kernels"), import_module("potluck.blocks.arenas")
+    tests, arenas = import_module("gpu.test_gpu_kernels"), import_module("potluck.blocks.cache.arenas")
     form = tests.Kind(dim**-0.5, 20 if "window" in kind else None, 3.0 if "cap" in kind else None)
     rows = tests.rows_of([1, 5], [70, 40], form.window)  # one decodes, one prefills
     query = torch.randn(6, heads, dim).to(dtype)
@@ -121,7 +121,7 @@ def _norm(dtype: torch.dtype, kind: str, width: int, is_added: bool) -> tuple[Te
     norm = getattr(import_module(f"transformers.models.{family}.modeling_{family}"), name)(width).to(dtype)
     norm.weight.copy_(torch.randn(width))
     hidden, added = (torch.randn(1, 3, width).to(dtype) for _ in range(2))
-    operations = import_module("potluck.blocks.block_kernels")
+    operations = import_module("potluck.blocks.kernels.block_operations")
     total, found = operations.add_and_norm(hidden, added if is_added else None, norm)
     wanted = hidden + added if is_added else hidden
     return torch.cat((total, found)), torch.cat((wanted, norm(wanted)))
@@ -136,7 +136,7 @@ def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor
     norms = [home.Qwen3RMSNorm(dim).to(dtype) for _ in range(2)] if family == "qwen3" else None
     for norm in norms or ():
         norm.weight.copy_(torch.randn(dim))
-    operations = import_module("potluck.blocks.block_kernels")
+    operations = import_module("potluck.blocks.kernels.block_operations")
     form = {"tables": (cosines, sines), "rotated": dim, "is_interleaved": family == "glm4", "norms": norms}
     slots = torch.tensor([5, 17, 38])
     held = tuple(torch.zeros(2, 48, dim, dtype=dtype) for _ in range(2))
@@ -151,7 +151,10 @@ def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor
 
 
 def _keeping(dtype: torch.dtype, dim: int) -> tuple[Tensor, Tensor]:
-    operations, arenas = import_module("potluck.blocks.block_kernels"), import_module("potluck.blocks.arenas")
+    operations, arenas = (
+        import_module("potluck.blocks.kernels.block_operations"),
+        import_module("potluck.blocks.cache.arenas"),
+    )
     key, value = torch.randn(3, 4, dim).to(dtype).split(2, dim=1)
     held = arenas.encoded(torch.zeros(2, 48, dim), torch.zeros(2, 48, dim))
     slots = torch.tensor([5, 17, 38])
@@ -164,12 +167,12 @@ def _keeping(dtype: torch.dtype, dim: int) -> tuple[Tensor, Tensor]:
 def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
     weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
     matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight)
-    (found,) = import_module("potluck.blocks.grouped").multiply(x, [QuantizedLinear(matrix, None)])
+    (found,) = import_module("potluck.blocks.kernels.products").multiply(x, [QuantizedLinear(matrix, None)])
     return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
 
 
 def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -> tuple[Tensor, Tensor]:
-    grouped, whole = import_module("potluck.blocks.grouped"), torch.randn(5, 128, 96).to(dtype)
+    grouped, whole = import_module("potluck.blocks.kernels.products"), torch.randn(5, 128, 96).to(dtype)
     held: Any = whole
     if form != "numbers":
         flat = whole.view(-1, 96)
@@ -177,7 +180,7 @@ def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -
     chosen = torch.randint(4, (choices,))  # nobody chooses the last
     x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
     by_expert = grouped.held_as(held, is_transposed=is_transposed)
-    grouping = import_module("potluck.blocks.experts").group_by_expert(chosen, 5, grouped.tile_of(choices, 5))
+    grouping = import_module("potluck.blocks.kernels.experts").group_by_expert(chosen, 5, grouped.tile_of(choices, 5))
     found = grouped.product(x, [by_expert], grouping)
     matrices = [held[expert].float() for expert in range(5)]
     matrices = matrices if is_transposed else [matrix.T for matrix in matrices]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured

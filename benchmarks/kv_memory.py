@@ -14,9 +14,9 @@ from potluck_gateway.answers.completion import quiet
 from benchmarks.figures import Measured
 from benchmarks.loops import step
 from benchmarks.models import checkpoint
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError

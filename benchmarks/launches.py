@@ -43,7 +43,8 @@ def launch(has_compiler: bool, is_own: bool) -> dict[str, Any]:
     """Launch kernels by the project's launcher or by Triton's, and return what reached the driver."""
     if not has_compiler:
         sysconfig.get_paths = lambda *_, **__: {"include": "/nowhere"}
-    from potluck.blocks import kernels, product_kernels
+    from potluck.blocks.kernels import product_kernels
+    from potluck.blocks.kernels import triton_kernels as kernels
 
     stub = StubDriver()
     try:
@@ -57,7 +58,8 @@ def launch(has_compiler: bool, is_own: bool) -> dict[str, Any]:
 
 def compare() -> dict[str, float]:
     """Return the microseconds of CPU time of a kernel's call by each launcher, and the ratio of ours to Triton's."""
-    from potluck.blocks import kernels, product_kernels
+    from potluck.blocks.kernels import product_kernels
+    from potluck.blocks.kernels import triton_kernels as kernels
 
     own = driver.active
     driver.reset_active()

@@ -33,9 +33,9 @@ from urllib.request import Request, urlopen
 
 import psutil
 import torch
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine.fitting import resolved
-from potluck_engine.server import Engine
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.life.engine import Engine
+from potluck_engine.weights.fitting import resolve_spec
 
 from benchmarks.children import Child, child, founder_of
 from benchmarks.figures import Measured
@@ -43,10 +43,9 @@ from benchmarks.gateway import KEY, Gateway, gateway_process, tool_tokenizer
 from benchmarks.gateway_requests import CHAT, COMPLETIONS, EMBEDDINGS, Caller, chat, forced_call, prompt, tokens
 from benchmarks.models import LONG_POSITIONS, checkpoint
 from benchmarks.sessions import random_states
-from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import LOOPBACK, HostConfig
+from potluck.p2p.encoding import split_peer
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.network import Stream
+from potluck.p2p.network import LOOPBACK, HostConfig, Stream
 from potluck.processes import exit_with_parent
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Awaited, ForwardRequest, SessionOpening, StepRequest
@@ -288,7 +287,7 @@ async def _serve(name: str, place: Path, folder: str) -> None:
         listen=LOOPBACK,
         limits=ServingLimits(cache_tokens=_CACHE_TOKENS, max_batch_tokens=_LARGE_TOKENS, max_length=_LARGE_TOKENS),
     )
-    engine, before = Engine(resolved(spec), lambda _: None), ""
+    engine, before = Engine(resolve_spec(spec), lambda _: None), ""
     await engine.start()
     print("online", (await engine.node.host.addresses())[0], flush=True)
     while True:

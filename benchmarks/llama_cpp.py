@@ -24,7 +24,7 @@ from safetensors import safe_open
 from benchmarks.figures import Measured
 from benchmarks.loops import step
 from benchmarks.models import checkpoint
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span

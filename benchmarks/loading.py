@@ -27,7 +27,7 @@ def load_and_report(folder: str, dtype: str) -> None:
     """In a fresh process: prints peak bytes and span bytes."""
     import torch
 
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
     from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 

@@ -28,12 +28,12 @@ import psutil
 from potluck_daemon.swarms.new_model import num_blocks_of
 
 from potluck.errors import PotluckError
-from potluck.manifest import make_manifest
 from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import SwarmModel, choose_model, public_seats, seats
+from potluck.membership.leadership import ChosenModel, choose_model, public_seats, seats
 from potluck.membership.membership import Membership
 from potluck.membership.records import Application, Confirm, Content, Record, read_record
+from potluck.model_files import make_manifest
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import Swarm, new_swarm
@@ -354,7 +354,7 @@ class LocalSwarm:
         if self.is_public:
             self.lead([public_seats(self.membership, time.time())])
         if self.pins_files:
-            model = SwarmModel(swarm.model, num_blocks, "local", make_manifest(self.checkpoint).digest)
+            model = ChosenModel(swarm.model, num_blocks, "local", make_manifest(self.checkpoint).digest)
             self.lead([choose_model(self.membership, model)])
         self.invite_file.write_text(self.invite)
         for span in self.spans:

@@ -19,9 +19,9 @@ from torch import Tensor
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.simulation.runs import Interval
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.membership.membership import Membership
 

@@ -20,8 +20,8 @@ from packaging.markers import Marker
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from potluck_control.methods.health import Subject
-from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
-from potluck_daemon.environment.plan import EnvironmentPlan, choose
+from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
+from potluck_daemon.environment.plan import EnvironmentPlan, variant_for
 from potluck_daemon.environment.store import Store
 
 from benchmarks.figures import Measured
@@ -93,7 +93,7 @@ def installable(soak: bool) -> Measured:
 
 
 def _plan(machine: Hardware, folder: Path) -> EnvironmentPlan:
-    return EnvironmentPlan(Store(folder), machine, choose(machine, ""))
+    return EnvironmentPlan(Store(folder), machine, variant_for(machine, ""))
 
 
 def _ends(plan: EnvironmentPlan, files: dict[str, list[str]]) -> str:
@@ -107,7 +107,7 @@ def _ends(plan: EnvironmentPlan, files: dict[str, list[str]]) -> str:
     if not is_computed and missing(plan.requirements.read_text(), files, machine):
         return ""
     how = "computed here" if is_computed else "resolved only"
-    wanted = choose(machine, "").variant
+    wanted = variant_for(machine, "").variant
     return f"{name}, {how}" if name == wanted.name else f"{name} instead of {wanted.name}, on the processor, {how}"
 
 

@@ -29,14 +29,12 @@ from potluck_daemon.presence.games import (
     steam_game,
 )
 from potluck_daemon.presence.gpu_use import GpuUseProbe
-from potluck_daemon.presence.groups import game_groups
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.presence.probe import Look, ProbeUnavailableError, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.tracking import Track, observe
 from potluck_daemon.presence.wayland import process_of
-from potluck_daemon.presence.window_probe import WindowLooks
-from potluck_daemon.presence.windows import ActiveWindow
+from potluck_daemon.presence.windows import ActiveWindow, WindowLooks, game_groups
 
 from benchmarks.situations import SWAY, X11, Moment, Process, Scene, write_menu
 from potluck.sentences import verbatim

@@ -19,18 +19,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_engine.member_files import MemberFiles
-from potluck_engine.sharing import SharedWeights
+from potluck_engine.weights.member_files import MemberFiles, SharedWeights
 
 from benchmarks.figures import Measured
 from potluck.checkpoint.fetching import FETCHING
-from potluck.manifest import ManifestFile, Manifests, make_manifest
-from potluck.p2p.config import HostConfig
+from potluck.model_files import ManifestFile, Manifests, make_manifest
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.network import Stream
+from potluck.p2p.network import HostConfig, Stream
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId
-from potluck.wire.weights import PART_BYTES
+from potluck.wire.protocols import PART_BYTES
 
 _FILE = "model.safetensors"
 _RAW = "benchmark.raw"

@@ -33,7 +33,7 @@ from potluck.membership.invite import Invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import (
     DAY_S,
-    SwarmModel,
+    ChosenModel,
     choose_model,
     decisions,
     dismiss,
@@ -58,7 +58,7 @@ from potluck.membership.records import (
     Record,
     Remove,
     Seats,
-    consenting,
+    consent_to_listing,
     raw_content,
     read_all,
     read_record,
@@ -355,7 +355,7 @@ def _invented(swarm: _Swarm, count: int, made: Invite | None = None) -> list[Rec
         public = person.public_key().public_bytes_raw()
         invite = holder.public_key().public_bytes_raw()
         records.append(sign(key, Application(public, f"Ghost {number}", invite), person, holder))
-        records.append(sign(key, Machines(public, 1, (consenting(key, public, machine, "x"),)), person))
+        records.append(sign(key, Machines(public, 1, (consent_to_listing(key, public, machine, "x"),)), person))
     return records
 
 
@@ -438,7 +438,7 @@ async def _two_members_together(swarm: _Swarm) -> None:
     for number, name in itertools.product((5, 6), ("Mallory", "Trudy")):
         person, public = swarm.own(name).person_key, swarm.person(name)
         assert person is not None
-        own = consenting(key, public, shared.private_key, f"shared {number}")
+        own = consent_to_listing(key, public, shared.private_key, f"shared {number}")
         stolen = [_with_key(own, swarm.people[each].public_key) for each in ("Bob", "Cleo")]
         lists += [sign(key, Machines(public, number, (own,)), person)]
         lists += [sign(key, Machines(public, number + 50, (own, each)), person) for each in stolen]
@@ -508,8 +508,8 @@ async def _two_leaders_at_once(swarm: _Swarm) -> None:
     await swarm.settle()
     await swarm.consult("Ana", "Cleo")
     await swarm.consult("Bob", "Dora")
-    swarm.decide("Ana", choose_model(swarm.own("Ana"), SwarmModel("hers", 4, "main")))
-    swarm.decide("Bob", choose_model(swarm.own("Bob"), SwarmModel("his", 4, "main")))
+    swarm.decide("Ana", choose_model(swarm.own("Ana"), ChosenModel("hers", 4, "main")))
+    swarm.decide("Bob", choose_model(swarm.own("Bob"), ChosenModel("his", 4, "main")))
     swarm.decide("Ana", EndInvite(_offer(swarm.made).invite))
     swarm.expel("Bob", "Finn")
     swarm.expel("Ana", "Eve")
@@ -754,7 +754,7 @@ def _worthless(swarm: _Swarm, name: str, count: int) -> Iterator[list[Record]]:
     (chain,) = list(roster.chains.of(NOTHING))[:1]
     number, before, _ = roster.chains.next_place(chain) or (0, NOTHING, {})
     victim = swarm.person("Bob")
-    machine = consenting(key, public, stranger, "x")
+    machine = consent_to_listing(key, public, stranger, "x")
     ghost = _ghosts(swarm, 1)[0]
 
     def entries(at: int) -> Record:
@@ -791,7 +791,7 @@ async def _many_people(swarm: _Swarm) -> None:
     lists = []
     for person, public in zip(people, publics, strict=True):
         machines = [Ed25519PrivateKey.generate() for _ in range(_LIST_MACHINES)]
-        agreed = tuple(consenting(key, public, machine, "machine") for machine in machines)
+        agreed = tuple(consent_to_listing(key, public, machine, "machine") for machine in machines)
         lists.append(sign(key, Machines(public, 1, agreed), person).data)
     for start in range(0, count, 500):
         swarm.gate("Ana").publish(lists[start : start + 500])

@@ -20,13 +20,13 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from potluck_control.network_report import Reach
-from potluck_engine.reachability import needed_relays, start_reachable
+from potluck_control.processes.engine_report import Reach
+from potluck_engine.network.reachability import needed_relays, start_reachable
 
 from benchmarks.emulated_routers import KINDS, homes
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId
 from tests.helpers.internet import ACROSS_AN_OCEAN, SAME_CONTINENT, internet
 

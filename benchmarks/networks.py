@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from potluck_control.states import State
-from potluck_engine.network_speed import NetworkSpeed
+from potluck_engine.network.link_speed import NetworkSpeed
 
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.network import Stream
+from potluck.p2p.network import HostConfig, Stream
 from potluck.protocol.blocks import PeerId
 from tests.helpers.machine import Machine
 

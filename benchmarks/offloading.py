@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 

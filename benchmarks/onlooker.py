@@ -12,8 +12,8 @@ from potluck.client.loop import LoopThread
 from potluck.directory.directory import Directory
 from potluck.directory.seal import record_checks
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId
 
 _LOOK_EVERY_S = 0.01

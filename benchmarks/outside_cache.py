@@ -23,25 +23,22 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from potluck_control.launch_spec import LaunchSpec
-from potluck_engine import member_files, pinned_files
-from potluck_engine.member_files import MemberFiles
-from potluck_engine.pinned_files import MemberSource, PinnedFiles
-from potluck_engine.sharing import SharedWeights, file_of_model
+from potluck_control.processes.launch_spec import LaunchSpec
+from potluck_engine.weights import member_files, pinned_files
+from potluck_engine.weights.member_files import MemberFiles, SharedWeights, file_of_model
+from potluck_engine.weights.pinned_files import MemberSource, PinnedFiles
 
 from benchmarks.figures import Measured
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.errors import PotluckError
-from potluck.manifest import PIECE_BYTES, Manifest, ManifestFile, Manifests, decode_manifest
 from potluck.membership.membership import Membership
-from potluck.model_folder import pinned_folder
+from potluck.model_files import PIECE_BYTES, Manifest, ManifestFile, Manifests, decode_manifest, pinned_folder
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, check_swarm
 from potluck.wire.message import decode_request, encode
-from potluck.wire.protocols import WEIGHTS
-from potluck.wire.weights import MAX_REQUEST_BYTES, PieceRequest
+from potluck.wire.protocols import MAX_REQUEST_BYTES, WEIGHTS, PieceRequest
 from tests.helpers.fake_network import FakeNetwork
 
 _COUNT, _SOAK_COUNT = 10_000, 100_000

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.figures import Measured
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.messages import Pushed, StepReply, StepRequest
+from potluck.protocol.values import Buffer
 from potluck.wire.packing import pack, pack_exactly, relative_error, unpack
 from potluck.wire.tensors import encode_tensors
 

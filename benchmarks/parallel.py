@@ -21,8 +21,8 @@ from potluck_engine.ranks.ranked import RankedSpan
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.checkpoint.source import open_checkpoint
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured

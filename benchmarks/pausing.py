@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
 from potluck_daemon.swarms.new_model import num_blocks_of

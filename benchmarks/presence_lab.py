@@ -19,8 +19,8 @@ from potluck_control.settings import Settings
 from potluck_control.states import State
 from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
 from potluck_daemon.presence.agents import AgentReports
-from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.gpu_use import GpuUseProbe
+from potluck_daemon.presence.lookout import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Probe, Surroundings
 from potluck_daemon.presence.processes import ProcessTable

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import State
 from potluck_daemon.presence.gpu_use import INTERVAL_S, DrmUse
 from potluck_daemon.presence.processes import ProcessTable

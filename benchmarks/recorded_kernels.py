@@ -26,12 +26,14 @@ from triton.runtime import driver
 
 from benchmarks.kernel_blocks import take_cpu_for_gpu
 from benchmarks.ptx_alignment import Access, accesses
-from potluck.blocks import formats, kernel_support, trial
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.residency import BlockSize
-from potluck.blocks.span import BlockSpan, build_empty
-from potluck.blocks.streaming import device_memory, slot_offsets, views_in
-from potluck.blocks.weights import SpanWeights
+from potluck.blocks.formats import layers as formats
+from potluck.blocks.kernels import support as kernel_support
+from potluck.blocks.span import trial
+from potluck.blocks.span.block_span import BlockSpan, build_empty
+from potluck.blocks.span.step_plans import StepRow, plan_step
+from potluck.blocks.streaming.placement import BlockSize
+from potluck.blocks.streaming.slots import device_memory, slot_offsets, views_in
+from potluck.blocks.streaming.weights import SpanWeights
 from potluck.checkpoint.building import rebuild_buffers
 from potluck.checkpoint.packed import Packing
 from potluck.checkpoint.source import Checkpoint

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable, Program
-from potluck_daemon.presence.window_probe import used_seconds
+from potluck_daemon.presence.windows import used_seconds
 from potluck_daemon.presence.x11 import active_window
 from Xlib.display import Display
 

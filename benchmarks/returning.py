@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured

@@ -25,9 +25,9 @@ from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from benchmarks.loops import cpu_seconds, generate, prompt, swarm_model
 from benchmarks.models import checkpoint, local_model
-from potluck.client import hop as hop_module
-from potluck.client import session as session_module
-from potluck.client.pieces import piece_tokens
+from potluck.client.session import hop as hop_module
+from potluck.client.session import inference_session as session_module
+from potluck.client.session.pieces import piece_tokens
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import CUT, Internet, Link, internet
 

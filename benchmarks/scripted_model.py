@@ -17,9 +17,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from potluck_control.gateway_messages import GatewaySwarm
-from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.model import SwarmChat
+from potluck_control.processes.gateway_messages import GatewaySwarm
+from potluck_gateway.answers.completion import TextTokenizer
+from potluck_gateway.answers.swarm_chat import SwarmChat
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
@@ -166,7 +166,7 @@ def scripted_gateway(template: str) -> Iterator[tuple[str, ScriptedModel]]:
     """Run the gateway before a scripted model, and yield the gateway's address and the model."""
     with tempfile.TemporaryDirectory() as folder:
         _tokenizer(template).save_pretrained(folder)
-        text = Text(folder)
+        text = TextTokenizer(folder)
     model = ScriptedModel(text.tokenizer, template)
     chat = SwarmChat(model, text, max_tokens=_MOST)
     with serving(chat, GatewaySwarm(Membership(new_swarm("agents", MODEL, 1)), MODEL), max_tokens=_MOST) as url:

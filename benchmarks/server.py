@@ -36,10 +36,10 @@ sys.stdin.read()
 def engine_modules() -> tuple[str, ...]:
     """What a serving engine has imported, from which everything else of it follows."""
     return (
-        "potluck_cli.serve",
-        "potluck_engine.main",
+        "potluck_cli.swarm.serve",
+        "potluck_engine.engine_process",
         "potluck.p2p.libp2p",
-        "potluck.blocks.span",
+        "potluck.blocks.span.block_span",
         "transformers.models.llama.modeling_llama",
         "uvloop",
     )

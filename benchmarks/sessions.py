@@ -13,7 +13,7 @@ from torch import Tensor
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck.client.config import ClientConfig
-from potluck.client.session import InferenceSession
+from potluck.client.session.inference_session import InferenceSession
 from potluck.client.swarm_client import SwarmClient
 
 _MAX_LENGTH = 8192

@@ -19,8 +19,8 @@ from unittest import mock
 
 import torch
 from potluck_control.resources import DEMO_DRAFT, DEMO_MODEL, resource
-from potluck_gateway.answers.completion import Completion, Options, Text, complete
-from potluck_gateway.requests import Sampling
+from potluck_gateway.answers.completion import Completion, Options, TextTokenizer, complete
+from potluck_gateway.exchange import Sampling
 from transformers import LogitsProcessor
 from transformers.generation.logits_process import TopKLogitsWarper
 
@@ -30,8 +30,8 @@ from benchmarks.loops import swarm_model
 from benchmarks.models import local_model
 from benchmarks.rings import far_swarm
 from potluck.checkpoint.source import open_checkpoint
-from potluck.client.draft_model import load_draft
-from potluck.client.drafts import StepCost, StepTimes
+from potluck.client.drafting.draft_model import load_draft
+from potluck.client.drafting.payoff import DraftCost, StepTimes
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import Link
 
@@ -46,11 +46,11 @@ _KNOWN = (
     "Count from 7 to 18:",
     "Repeat: soup Paris Ana onion Tuesday cake Rome Hugo. Again:",
 )
-_CODE = ("benchmarks/figures.py", "daemon/potluck_cli/generate.py")
+_CODE = ("benchmarks/figures.py", "daemon/potluck_cli/model/generate.py")
 _UNSEEN = ("docs/security.md", "CONTRIBUTING.md")
 _NOT_LEARNED = {  # by the demo model's drafting model: the six texts on which decision 0047 counted
     "prose": (*_UNSEEN, "docs/costs-and-privacy.md"),
-    "code": (*_CODE, "potluck/client/hop.py"),
+    "code": (*_CODE, "potluck/client/session/hop.py"),
 }
 
 _Texts = Mapping[str, Sequence[tuple[torch.Tensor, Options]]]  # by their kind
@@ -81,7 +81,7 @@ def at_30_ms(soak: bool) -> Measured:
 def drafting_model(soak: bool) -> Measured:
     """Three servers at 100 ms round trips, and a drafting model that learned none of the texts: the worse kind."""
     folder = resource(DEMO_MODEL)
-    text = Text(folder)
+    text = TextTokenizer(folder)
     texts = {kind: [_written(text, name) for name in names] for kind, names in _NOT_LEARNED.items()}
     with far_swarm(folder, _SPANS, Link(0.001)) as far, swarm_model(far.swarm, folder) as model:
         model.draft_with(load_draft(open_checkpoint(str(resource(DEMO_DRAFT)))))
@@ -101,7 +101,7 @@ def exact(soak: bool) -> Measured:
         LocalSwarm(folder, _SPANS) as swarm,
         swarm_model(swarm, folder) as model,
         mock.patch.object(
-            StepTimes, "estimate", return_value=StepCost(1.0, 0.0, 0.001)
+            StepTimes, "estimate", return_value=DraftCost(1.0, 0.0, 0.001)
         ),  # drafts pay even without any delay
     ):
         for seed in range(wanted):
@@ -205,7 +205,7 @@ def _complete(model: Any, prompt: torch.Tensor, options: Options, steps: dict[st
 
 def _texts(folder: Path) -> dict[str, list[tuple[torch.Tensor, Options]]]:
     """Return prompts [1, tokens] and options of each kind of text."""
-    text = Text(folder)
+    text = TextTokenizer(folder)
     known = [(text.encode(prompt), Options(_TOKENS)) for prompt in _KNOWN]
     return {
         "known": known,
@@ -216,11 +216,11 @@ def _texts(folder: Path) -> dict[str, list[tuple[torch.Tensor, Options]]]:
 
 def unseen_prompts() -> list[torch.Tensor]:
     """Return beginnings [1, tokens] of the prose that neither the demo model nor its drafting model learned."""
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     return [_written(text, name)[0] for name in _NOT_LEARNED["prose"]]
 
 
-def _written(text: Text, name: str) -> tuple[torch.Tensor, Options]:
+def _written(text: TextTokenizer, name: str) -> tuple[torch.Tensor, Options]:
     """Return the middle of a file as a prompt, and options that make a model write what follows."""
     whole = (_ROOT / name).read_text()
     tokens = text.encode(whole[len(whole) // 3 :])[0, : _SCRIPT_PROMPT_TOKENS + 2 * _TOKENS]

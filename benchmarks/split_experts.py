@@ -22,11 +22,11 @@ from torch import Tensor
 
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import Shape, random_blocks
-from potluck.blocks import split_experts, weights
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.residency import NUM_SLOTS, Room
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
+from potluck.blocks.streaming import split_experts, weights
+from potluck.blocks.streaming.placement import NUM_SLOTS, Room
 
 SHAPE = Shape(
     hidden_size=1024, intermediate_size=256, num_heads=8, num_kv_heads=2, num_blocks=4, num_experts=64, chosen=8
@@ -92,7 +92,7 @@ class _Crossed:
 @contextmanager
 def _counted() -> Iterator[_Crossed]:
     """Count what is moved in the body."""
-    crossed, move, copy = _Crossed(), split_experts.moved, split_experts.SplitExperts._copy
+    crossed, move, copy = _Crossed(), split_experts.move_to, split_experts.SplitExperts._copy
 
     def moved(tensor: Tensor, device: torch.device, into: Tensor | None = None) -> Tensor:
         crossed.num_bytes += tensor.nbytes

@@ -21,8 +21,8 @@ from transformers import DynamicCache
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint, local_model
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.streaming.placement import Room
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 

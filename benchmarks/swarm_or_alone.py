@@ -19,15 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_engine.offload_probe import probe, read_bytes
-from potluck_engine.token_cost import TRUE_READS, MachineRates, SwarmCost, offloaded_step_s, swarm_step
+from potluck_engine.weights.offloading import (
+    TRUE_READS,
+    MachineRates,
+    SwarmCost,
+    bytes_read_from_disks,
+    measure_offloading,
+    offloaded_step_s,
+    swarm_step,
+)
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
 from benchmarks.rings import FarSwarm, far_swarm
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.step_plans import StepRow, plan_step
+from potluck.blocks.streaming.placement import Room
 from potluck.checkpoint.source import open_checkpoint
 from potluck.client import ClientConfig
 from potluck.client.servers import RouteRequest
@@ -63,11 +70,11 @@ def over_offloading(soak: bool) -> Measured:
             for round_trip_ms in _ROUND_TRIPS_MS:
                 _set_links(far, round_trip_ms)
                 _repeat(together, _SETTLING_STEPS)
-                before, alone_s, swarm_s = read_bytes() or 0, list[float](), list[float]()
+                before, alone_s, swarm_s = bytes_read_from_disks() or 0, list[float](), list[float]()
                 for _ in range(rounds):
                     alone_s.append(_seconds(alone))
                     swarm_s.append(statistics.median(_seconds(together) for _ in range(_STEPS)))
-                shares.append(((read_bytes() or 0) - before) / (rounds * placement.streamed_bytes))
+                shares.append(((bytes_read_from_disks() or 0) - before) / (rounds * placement.streamed_bytes))
                 trips_s = (_MACHINES + 1) * round_trip_ms / 2000
                 one_s, other_s = statistics.median(alone_s), statistics.median(swarm_s)
                 row = {
@@ -105,7 +112,7 @@ def _client(far: FarSwarm) -> Iterator[SwarmClient]:
 @torch.inference_mode(False)  # weights that are loaded in inference mode can't be tried out
 def _rates(folder: Path, rows: int) -> MachineRates:
     """Return what `potluck estimate` measures of this machine now."""
-    return probe(folder, device="cpu", dtype=torch.float32, quantization="none", rows=rows)
+    return measure_offloading(folder, device="cpu", dtype=torch.float32, quantization="none", rows=rows)
 
 
 def _estimate(client: SwarmClient, rows: int) -> SwarmCost:

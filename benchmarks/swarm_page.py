@@ -12,9 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from potluck_cli.overview import overview
-from potluck_cli.page_history import HOUR_S, HOURS, PageHistory
-from potluck_cli.swarm_page import Readers, SwarmReading, draw
+from potluck_cli.swarm.overview import overview
+from potluck_cli.swarm.page_content import HOUR_S, HOURS, PageHistory, Readers, SwarmReading, draw
 
 from benchmarks.browser import CHROMIUM, visit
 from benchmarks.figures import Measured

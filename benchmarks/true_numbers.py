@@ -26,11 +26,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods import earnings, gateway
-from potluck_control.methods.periods import Period, SeriesParams
+from potluck_control.methods.earnings import Period, SeriesParams
 from potluck_control.states import State
-from potluck_daemon.swarms.contact import free_port
+from potluck_daemon.swarms.invites import free_port
 
 from benchmarks.figures import Measured
 from potluck.formatting import rounded

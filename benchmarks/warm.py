@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from potluck_control import schema
+from potluck_control.api import schema
+from potluck_control.api.schema import Status
 from potluck_control.methods import gateway
-from potluck_control.schema import Status
 from potluck_control.states import State
 
 from benchmarks.figures import Measured

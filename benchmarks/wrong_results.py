@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import torch
 from potluck_control.methods import members
-from potluck_control.methods.members import WrongResults
+from potluck_control.methods.members import WrongResultsReport
 from potluck_gateway.answers.completion import Options, complete
 
 from benchmarks.figures import Measured
@@ -54,7 +54,7 @@ def report_reaches(soak: bool) -> Measured:
         watcher = stack.enter_context(_client(folder, joined[-1], "off"))
         before = _usable(watcher)
         finders = list(joined[-1 - _CLIENTS : -1])
-        with patch("potluck.client.audits.audit_chance", lambda *_: 1.0):
+        with patch("potluck.client.audits.auditing.audit_chance", lambda *_: 1.0):
             for membership in finders:
                 with _client(folder, membership, "on") as model:
                     _find(model)
@@ -96,7 +96,7 @@ def _usable(model: Any) -> set[PeerId]:
     return {hop.peer_id for span in (Span(0, 2), Span(2, 4)) for hop in servers.replicas(span, Needs())}
 
 
-def _shown(leader: DaemonProcess) -> list[WrongResults]:
+def _shown(leader: DaemonProcess) -> list[WrongResultsReport]:
     return [each for each in leader.client.call(members.LIST).wrong_results if not each.is_here]
 
 

@@ -29,18 +29,19 @@ from helpers.desktop import Desktop, desktop, ended
 from helpers.tray_host import TrayHost, TrayItem
 from msgspec import structs
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.pages.home import HomePage
-from potluck_app.pages.section import Fold
+from potluck_app.pages.home.page import HomePage
+from potluck_app.pages.page import Fold
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
 from potluck_app.words import language
-from potluck_control import schema
-from potluck_control.methods import earnings, gateway, setup
+from potluck_control.api import schema
+from potluck_control.api.schema import Status
+from potluck_control.methods import earnings, gateway
+from potluck_control.methods import installation as setup
 from potluck_control.methods.gateway import GatewayState
-from potluck_control.schema import Status
 from potluck_control.states import Reason, State
-from potluck_daemon.swarms.contact import free_port
+from potluck_daemon.swarms.invites import free_port
 from potluck_gateway.answers.completion import quiet
 from PySide6.QtCore import QLocale, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
@@ -163,7 +164,7 @@ async def without_engine(screen: Desktop, theme_name: str) -> None:
     with _without_torch() as hidden, _machine(screen, "0:8", **hidden) as daemon:
         async with _app(screen, daemon, theme_name) as album:
             await album.tray.wait_tooltip("No swarm")
-            await asyncio.to_thread(daemon.client.call, setup.STATE)  # what the app asks for as well
+            await asyncio.to_thread(daemon.client.call, setup.SETUP_STATE)  # what the app asks for as well
             await asyncio.sleep(1.0)  # until it has heard that there is a step more
             album.press("space")
             await album.window("first-run-engine")

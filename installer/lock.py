@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from potluck_daemon.environment.preflight import MIN_MACOS
+from potluck_daemon.environment.plan import MIN_MACOS
 from potluck_daemon.environment.uv import find_uv
 from potluck_daemon.environment.variants import TORCH, VARIANTS
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from potluck.errors import PotluckError
-from potluck.files import keep_aside, replacing, write_atomically
-from potluck.locks import alone
+from potluck.files import rename_aside, replacing, write_atomically
+from potluck.locks import locked_folder
 from potluck.protocol.codec import decode, encode
 from potluck.sentences import Sentence, sentence
 
@@ -87,7 +87,7 @@ class CheckedFile(Generic[T]):
         if data is None and not self.copy.exists():
             return None
         if data is None or data != copied:
-            with alone(self.path.parent):
+            with locked_folder(self.path.parent):
                 data = self._repaired()
         return self._parsed(data)
 
@@ -97,7 +97,7 @@ class CheckedFile(Generic[T]):
         Raises:
             OSError: the folder is not writable or full; nothing has changed.
         """
-        with alone(self.path.parent):
+        with locked_folder(self.path.parent):
             self._write(self.to_bytes(value))
 
     def read_or_create(self, make: Callable[[], T]) -> T:
@@ -110,14 +110,14 @@ class CheckedFile(Generic[T]):
         found = self.read_or_refuse()
         if found is not None:
             return found
-        with alone(self.path.parent):
+        with locked_folder(self.path.parent):
             if not self.path.exists() and not self.copy.exists():
                 self._write(self.to_bytes(make()))
         return self._parsed(self.path.read_bytes())
 
     def set_aside(self) -> Path:
         """Rename a damaged file, so that the next one does not overwrite it, and delete its copy."""
-        aside = keep_aside(self.path, BROKEN) if self.path.exists() else self.path
+        aside = rename_aside(self.path, BROKEN) if self.path.exists() else self.path
         self.copy.unlink(missing_ok=True)
         return aside
 
@@ -177,7 +177,7 @@ class CheckedLog:
 
     def read(self) -> list[bytes]:
         """Return all lines that file or copy still has, and bring both up to date if they differ. Raises OSError."""
-        with alone(self.path.parent):
+        with locked_folder(self.path.parent):
             raw, copied = (_bytes(path) or b"" for path in (self.path, copy_of(self.path)))
             lines = _merged(_good_lines(raw), _good_lines(copied))
             if raw != copied or raw != b"".join(map(_checked_line, lines)):
@@ -186,14 +186,14 @@ class CheckedLog:
 
     def append(self, line: bytes) -> None:
         """Add a line; it may be lost in a power cut. Raises OSError."""
-        with alone(self.path.parent):
+        with locked_folder(self.path.parent):
             for path in (self.path, copy_of(self.path)):
                 with open(path, "ab", opener=_private) as file:
                     file.write(_checked_line(line))
 
     def write(self, lines: list[bytes]) -> None:
         """Replace everything. Raises OSError."""
-        with alone(self.path.parent):
+        with locked_folder(self.path.parent):
             self._write(lines)
 
     def _write(self, lines: list[bytes]) -> None:
@@ -231,7 +231,7 @@ def repair(path: Path, write: Callable[[BinaryIO], object], *, mode: int = 0o600
     with replacing(path, mode=mode) as file:
         write(file)
         file.flush()
-        was = f"kept as {keep_aside(path, REPAIRED).name}" if path.exists() else "it was missing"
+        was = f"kept as {rename_aside(path, REPAIRED).name}" if path.exists() else "it was missing"
     log.warning("%s was damaged and has been restored from its copy (%s)", path, was)
 
 

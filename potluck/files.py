@@ -51,17 +51,17 @@ def replacing(path: Path, *, mode: int = 0o600, syncs_folder: bool = True) -> It
         _sync_folder(path.parent)
 
 
-def existing(folder: Path) -> Path:
+def nearest_existing(folder: Path) -> Path:
     """Return the folder, or the nearest one above it that can be seen."""
     return next(path for path in (folder, *folder.parents) if os.path.exists(path))
 
 
 def free_bytes(folder: Path) -> int:
     """Return what is free on the disk of a folder, which need not exist yet."""
-    return shutil.disk_usage(existing(folder)).free
+    return shutil.disk_usage(nearest_existing(folder)).free
 
 
-def taken_bytes(folder: Path) -> int:
+def disk_usage_bytes(folder: Path) -> int:
     """Return what the files below a folder take on the disk; 0 if it does not exist."""
     total, seen = 0, set[tuple[int, int]]()
     for root, _, names in os.walk(folder):
@@ -85,7 +85,7 @@ def replace_link(link: Path, target: str) -> None:
     _sync_folder(link.parent)
 
 
-def remove_litter(folder: Path, now: float) -> None:
+def remove_temporary_files(folder: Path, now: float) -> None:
     """Delete what writers left in one of our folders when they were killed. `now`: Unix seconds."""
     for path in folder.glob(".*"):
         with contextlib.suppress(OSError):
@@ -114,7 +114,7 @@ def remove_empty(*folders: Path) -> None:
             folder.rmdir()
 
 
-def keep_aside(path: Path, why: str) -> Path:
+def rename_aside(path: Path, why: str) -> Path:
     """Rename a file, so that it is not overwritten; the new name says `why` and when."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     aside = path.with_name(f"{path.name}.{why}-{stamp}")

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from potluck.p2p.network import Stream
     from potluck.petals.adapter import PetalsPeers
     from potluck.protocol.blocks import PeerId, Span
-    from potluck.protocol.buffers import Buffer
     from potluck.protocol.messages import Caller, ServerInfo, StepReply, StepRequest, TensorReply
     from potluck.protocol.swarm import Swarm
+    from potluck.protocol.values import Buffer
     from potluck.wire.calls import CallRequest
-    from potluck.wire.limits import Limits
+    from potluck.wire.message import Limits
 
 T = TypeVar("T")
 

@@ -73,7 +73,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Make changes in `folder` one process at a time, because two that read the same file would lose one.
 
     The folder itself is locked, which leaves no file in it and works where this user may not write. Where a folder

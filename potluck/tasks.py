@@ -97,7 +97,7 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
     await asyncio.gather(*present, return_exceptions=True)
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end, also if the caller is cancelled meanwhile; that is raised afterwards."""
     task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
@@ -111,7 +111,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-async def first_of(*works: Coroutine[Any, Any, Any], on_end: Callable[[], None] = lambda: None) -> Any:
+async def run_until_first_ends(*works: Coroutine[Any, Any, Any], on_end: Callable[[], None] = lambda: None) -> Any:
     """Run all until one ends, cancel the others, and return its result. Raises the error of any that ended.
 
     Args:

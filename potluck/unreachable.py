@@ -16,7 +16,7 @@ _UNKNOWN_NAME = ("gaierror", "name or service", "name resolution", "nodename", "
 _UNREADABLE = ("invalidurl", "unknown scheme", "unknownscheme", "invalid port", "nonnumeric port", "valueerror")
 
 
-def is_of_network(error: BaseException) -> bool:
+def is_network_error(error: BaseException) -> bool:
     """Return whether an HTTP library failed, also because of a proxy's address or a package for SOCKS."""
     is_odd_proxy = isinstance(error, ImportError | ValueError) and "proxy" in str(error).lower()
     return is_odd_proxy or isinstance(error, OSError) or type(error).__module__.split(".")[0] in _LIBRARIES

@@ -14,31 +14,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import platformdirs
-from potluck_control import schema
-from potluck_control.agreement import Agreement
-from potluck_control.methods import updates
-from potluck_control.methods.setup import SetupState
-from potluck_control.methods.updates import UpdatesState
+from potluck_control.api import schema
+from potluck_control.api.schema import Method, Status
+from potluck_control.api.versions import Agreement
+from potluck_control.methods import installation as updates
+from potluck_control.methods.installation import SetupState, UpdatesState
 from potluck_control.places import find_places, find_socket
-from potluck_control.schema import Method, Status
 from potluck_control.states import State
 from PySide6.QtCore import QLocale, QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from potluck_app.pages.part import Part
-from potluck_app.pages.preferences import THEMES, News, Preferences
-from potluck_app.shell import renewal
-from potluck_app.shell.instance import SingleInstance
+from potluck_app.pages.destination import Destination
+from potluck_app.pages.preferences import THEMES, NewsKind, Preferences
+from potluck_app.shell import process as renewal
 from potluck_app.shell.link import Absence, DaemonLink
 from potluck_app.shell.notifier import Notification, Notifier
-from potluck_app.shell.renewal import Renewal
+from potluck_app.shell.process import ProgramVersions, SingleInstance
 from potluck_app.shell.starting import CommandStarter, Starter
 from potluck_app.shell.tray import Tray
 from potluck_app.widgets import icons, theme
 from potluck_app.words import language
 
 if TYPE_CHECKING:
-    from potluck_control.client import Line
+    from potluck_control.api.client import Line
 
     from potluck_app.shell.window import MainWindow
 
@@ -57,7 +55,7 @@ class App(QObject):
     ) -> None:
         super().__init__()
         self._log_file = log_file
-        self._renewal = Renewal()
+        self._renewal = ProgramVersions()
         self.link, self.tray = DaemonLink(place), Tray()
         self.restart: bool | None = None  # whether the next process starts hidden; None: no restart
         self._preferences, self._notifier, self._starter = preferences, Notifier(), starter
@@ -103,7 +101,7 @@ class App(QObject):
     def open_link(self, link: str) -> None:
         """Come to the front; the link of a swarm, if it is one, leads to where its invite is entered."""
         if link:
-            self.window().come_to(Part.JOIN, _swarm_of(link))
+            self.window().come_to(Destination.JOIN, _swarm_of(link))
         else:
             self.raise_window()
 
@@ -175,8 +173,8 @@ class App(QObject):
         if self.restart is None:  # otherwise the next process tells it
             self._tell(message)
         self._look_at_earnings()
-        if agreement.has(updates.STATE):
-            self.link.call(updates.STATE, None, done=self._show_updates)
+        if agreement.has(updates.UPDATES_STATE):
+            self.link.call(updates.UPDATES_STATE, None, done=self._show_updates)
 
     def _show_setup(self, state: SetupState) -> None:
         if self._window is not None:
@@ -219,7 +217,11 @@ class App(QObject):
         """Ask who is in the served swarm, to notice who joined."""
         from potluck_control.methods import members
 
-        if self._latest is not None and self._latest.swarm is not None and self._preferences.notifies_of(News.FRIEND):
+        if (
+            self._latest is not None
+            and self._latest.swarm is not None
+            and self._preferences.notifies_of(NewsKind.FRIEND)
+        ):
             params = members.SwarmParams(self._latest.swarm.name)
             self.link.call(members.LIST, params, done=lambda found: self._tell(self._notifier.people(found)))
 
@@ -254,11 +256,11 @@ class App(QObject):
         tray = self.tray
         tray.host_changed.connect(self._tray_host_changed)
         tray.open_wanted.connect(self.raise_window)
-        tray.update_wanted.connect(lambda: self.window().come_to(Part.INSTALLATION))
+        tray.update_wanted.connect(lambda: self.window().come_to(Destination.INSTALLATION))
         tray.quit_wanted.connect(self.quit)
         tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
         tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))
-        tray.never_asked.connect(lambda: self.window().come_to(Part.NEVER))
+        tray.never_asked.connect(lambda: self.window().come_to(Destination.NEVER))
         tray.messages_wanted.connect(partial(setattr, self._preferences, "notifications"))
 
     def _send(self, method: Method[P, R], params: P | None) -> None:
@@ -313,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app.end()
     instance.release()
     if restart is not None:
-        renewal.start_again(hidden=restart)
+        renewal.restart_process(hidden=restart)
     return status
 
 

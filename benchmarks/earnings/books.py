@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from potluck_control.outbox import Outbox, empty_outbox
-from potluck_daemon.ledger.ledger import Ledger
+from potluck_control.processes.receipt_outbox import ReceiptOutbox, empty_outbox
+from potluck_daemon.accounting.ledger import Ledger
 
 from benchmarks.figures import Measured
 from potluck.membership.identity import Identity
@@ -116,7 +116,7 @@ def _strike(folder: Path, owner: Identity, plan: _Plan, rng: random.Random, step
 def _write(folder: Path, owner: Identity, steps: Sequence[Sequence[Booking]], writing: int) -> NoReturn:
     """Into the outbox, then "safe" (one byte), then into the ledger; the outbox stays until the next daemon looks."""
     try:
-        ledger, outbox = Ledger(folder / "ledger.sqlite", owner), Outbox(folder / "outbox")
+        ledger, outbox = Ledger(folder / "ledger.sqlite", owner), ReceiptOutbox(folder / "outbox")
         os.write(writing, b"b")
         for step in steps:
             for booking in step:

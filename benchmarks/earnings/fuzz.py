@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from potluck_daemon.ledger.ledger import Ledger
-from potluck_engine.receipts import ServerTab, Tabs
+from potluck_daemon.accounting.ledger import Ledger
+from potluck_engine.serving.receipts import ServerTab, Tabs
 
 from benchmarks.figures import Measured
 from potluck.membership.identity import Identity

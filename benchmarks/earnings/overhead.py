@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 from potluck_control.methods import earnings
 from potluck_control.states import State
-from potluck_engine.receipts import Tabs
+from potluck_engine.serving.receipts import Tabs
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from potluck_daemon.ledger.ledger import Ledger
+from potluck_daemon.accounting.ledger import Ledger
 from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Batch, StepCost, StepJob
 from potluck_engine.compute.turns import shares_by_worth

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaModel, Qwen3MoeConfig, Qwen3MoeModel
 
-from potluck.blocks.formats import block_size, quantize_block
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan
-from potluck.blocks.weights import SpanWeights
+from potluck.blocks.formats.layers import block_size, quantize_block
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.streaming.placement import Room
+from potluck.blocks.streaming.weights import SpanWeights
 from potluck.checkpoint.building import Passthrough
 from potluck.checkpoint.shards import ReadTensors
 from potluck.protocol.blocks import Span

@@ -15,9 +15,9 @@ import torch
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, QWEN3_30B, Shape, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import copy_bps, held_bytes, median_s, name_of
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
 
 CONTEXT_TOKENS = 1024
 _MOST_HELD_BYTES = 128 << 20  # when everything is gone but small tensors that are kept; a block has three times as many

@@ -19,8 +19,8 @@ from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, ample_room, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import name_of, pinned_bps, synchronize
 from potluck.blocks.accelerators import release_memory
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.streaming.placement import Room
 
 NUM_BLOCKS = 92  # of 436 MB
 _LEAST_FREED = 0.99

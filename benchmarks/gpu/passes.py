@@ -12,8 +12,8 @@ import torch
 from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, Shape, ample_room, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import median_s, name_of, peak_flops, pinned_bps
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.residency import NUM_SLOTS
+from potluck.blocks.span.step_plans import StepRow, plan_step
+from potluck.blocks.streaming.placement import NUM_SLOTS
 
 _PROMPTS = (512, 2048, 8192)
 _PIECE_TOKENS = 512  # as an engine's steps by default

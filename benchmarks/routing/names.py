@@ -18,7 +18,7 @@ from benchmarks.routing.traffic import Session, Traffic
 from benchmarks.simulation.scenario import scenario
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing.affinity import Parts
+from potluck.routing.experience import Parts
 from potluck.routing.route import Vantage
 from potluck.routing.search import DRAWS, MOST_ASKED, draw_routes, find_route, shortlist
 from potluck.routing.servers import ServerColumns

@@ -16,7 +16,7 @@ from benchmarks.routing.fleet import Fleet, Floats, Places, peer_of
 from benchmarks.routing.traffic import Traffic
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing.affinity import Parts
+from potluck.routing.experience import Parts
 from potluck.routing.latency import estimate_rtts
 from potluck.routing.route import Vantage
 from potluck.routing.search import DRAWS, MOST_ASKED, draw_routes, find_route, shortlist

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.routing.fleet import Fleet, Floats
-from potluck.routing.affinity import Parts
 from potluck.routing.candidates import HOP_OVERHEAD_S
+from potluck.routing.experience import Parts
 
 Ints = NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from potluck_engine.neighbours import WATCHED
+from potluck_engine.network.reachability import WATCHED
 from potluck_engine.placement.choose import (
     AGAIN_S,
     CHECK_S,

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from potluck_engine.placement.belief import believed_tps
 from potluck_engine.placement.price import Bools, Floats, Ints, ServerTable
-from potluck_engine.placement.swarm_map import SwarmMap
+from potluck_engine.placement.swarm_map import SwarmMap, believed_tps
 
 from benchmarks.simulation.churn import Arrival, arrivals
 from benchmarks.simulation.scenario import scenario

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from potluck_control.places import system_places, user_places
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, AlreadyRunningError
+from potluck_daemon.host.owner import drop_root
 from potluck_daemon.reporting import logs
-from potluck_daemon.settings.owner import drop_root
 from potluck_daemon.updates.versions import PROVED_S, TRIAL_S, Versions, own_versions
 
 from potluck.errors import PotluckError, explained
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         make_private(places.state)
         if not places.is_system:  # root's folder is as it should be
             make_private(places.config)
-        logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
+        logs.set_up_logging(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         say("Starting the daemon. Ctrl-C ends it; `potluck status` shows what it does.", flush=True)
         daemon = Daemon(places, group=SYSTEM_GROUP if args.system else None)
         asyncio.run(_run(daemon, versions if is_on_trial else None))

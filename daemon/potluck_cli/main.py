@@ -1,6 +1,6 @@
 """Runs the command `potluck`: finds the subcommand, runs it, and turns errors into one line.
 
-Each subcommand is a module with the parts of `Command`. It is imported only when it is called, and imports heavy
+Each subcommand is a module with the parts of `CommandModule`. It is imported only when it is called, and imports heavy
 packages only when it runs, so that help and `--version` answer at once.
 """
 
@@ -17,9 +17,8 @@ from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, explained
 from potluck.protocol.codes import RemoteError
-from potluck_cli.interrupts import EXIT_INTERRUPTED, end_at_once, end_in_order
-from potluck_cli.parser import Action, Parser, actions_of
-from potluck_cli.terminal import say
+from potluck_cli.parser import Parser, Subcommand, actions_of
+from potluck_cli.terminal import EXIT_INTERRUPTED, end_at_once, end_in_order, say
 
 _EVERY_DAY = {
     "start": "start the daemon, which serves when nobody needs the machine",
@@ -81,14 +80,14 @@ exit codes: 0 done; 1 failed; 2 wrong usage; 3 not possible now because of the n
 130 interrupted. POTLUCK_DEBUG=1 shows the traceback of an error."""
 
 
-class Command(Protocol):
+class CommandModule(Protocol):
     """The module of a subcommand. `add_arguments` may be absent; with `RESULT`, it also takes --json.
 
     Its docstring is the help: after a line for developers what people read, and last the examples, which are indented.
-    A command with actions has `ACTIONS` instead: an `Action` by its name.
+    A command with actions has `ACTIONS` instead: an `Subcommand` by its name.
     """
 
-    ACTIONS: dict[str, Action]
+    ACTIONS: dict[str, Subcommand]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -201,12 +200,12 @@ def exit_code(error: BaseException) -> int:
 
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
     """Restart the command where torch is installed; returns if this is already that place or there is none."""
-    from potluck_control.own_python import child_environment, python_command
     from potluck_control.places import find_places
-    from potluck_daemon.environment.interpreter import engine_python
-    from potluck_daemon.settings.owner import drop_root, files_as_owner
+    from potluck_control.processes.python_command import child_environment, python_command
+    from potluck_daemon.environment.store import engine_python
+    from potluck_daemon.host.owner import drop_root, files_as_owner
 
-    from potluck_cli.invites import passed_on
+    from potluck_cli.swarm_choice import passed_on
 
     places = find_places()
     with files_as_owner(places):
@@ -219,7 +218,7 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    from potluck_cli.as_root import become_user_of  # takes a while, in which Ctrl-C must work too
+    from potluck_cli.root_user import become_user_of  # takes a while, in which Ctrl-C must work too
 
     command = load(name)
     parser = parser_of(name, command)
@@ -231,18 +230,18 @@ def _run(name: str, arguments: list[str]) -> int:
     return command.ACTIONS[args.action].run(args) if hasattr(command, "ACTIONS") else command.run(args)
 
 
-def load(name: str) -> Command:
-    return cast(Command, importlib.import_module(f"potluck_cli.{name}"))
+def load(name: str) -> CommandModule:
+    return cast(CommandModule, importlib.import_module(f"potluck_cli.{name}"))
 
 
-def help_of(command: Command) -> tuple[str, str]:
+def help_of(command: CommandModule) -> tuple[str, str]:
     """Return what a command does, and examples of it."""
     _, _, text = (command.__doc__ or "").rstrip().partition("\n\n")
     description, _, examples = text.rpartition("\n\n")
     return description, examples
 
 
-def parser_of(name: str, command: Command, make: Callable[..., Parser] = Parser) -> Parser:
+def parser_of(name: str, command: CommandModule, make: Callable[..., Parser] = Parser) -> Parser:
     """Return the parser of one command, of which `make` makes the empty one."""
     description, examples = help_of(command)
     parser = make(prog=f"potluck {name}", description=description, epilog=f"examples:\n{examples}")

@@ -1,26 +1,68 @@
-"""Options that several commands share, and how every command prints its result."""
+"""Reads the times that people write, and writes times of the day.
+
+Options that several commands share, and how every command prints its result.
+
+Makes options of a command line from the declarations of settings, and reads the settings that they ask for.
+"""
 
 from __future__ import annotations
 
 import argparse
 import ipaddress
 import logging
+import re
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
-from potluck_control.redaction import RedactingFormatter
+from potluck_control.logs import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
+from potluck_control.settings import Option, SettingEntry, Settings, entries, with_value
+from potluck_daemon.settings.values import convert, shown
 
 from potluck.errors import UsageError
-from potluck.model_folder import downloaded, hub_cache
-from potluck.p2p.ports import check_announced_address, everywhere
+from potluck.model_files import downloaded, hub_cache
+from potluck.p2p.listening import check_announced_address, everywhere
 from potluck.protocol.codec import printed
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck.sentences import sentence
-from potluck_cli.connect import own_settings
+from potluck_cli.daemon_access import own_settings
 from potluck_cli.terminal import Terminal, say
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of `90s`, `30m`, `1h30m`, `2 d`. Raises UsageError."""
+    written = "".join(text.lower().split())
+    parts = _PART.findall(written)
+    if not parts or "".join(number + unit for number, unit in parts) != written:
+        raise UsageError(f"expected a time such as 30m, 1h or 2d, not {text!r}", hint="1h30m is an hour and a half")
+    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+
+
+def seconds_until(text: str, now: float) -> float:
+    """Return the seconds from `now` (Unix) until the local time is `18:00` again. Raises UsageError."""
+    if (found := _CLOCK.fullmatch(text)) is None:
+        raise UsageError(f"expected a time of day such as 18:00, not {text!r}", hint="or a duration: for 2h")
+    today = time.localtime(now)
+    hour, minute = int(found[1]), int(found[2])
+    for days in (0, 1):  # mktime knows when summer time begins and ends
+        at = time.mktime((today.tm_year, today.tm_mon, today.tm_mday + days, hour, minute, 0, 0, 0, -1))
+        if at > now:
+            break
+    return at - now
+
+
+def clock(at: float, now: float) -> str:
+    """Return the local time of day, with the date if it is not today."""
+    same_day = time.localtime(at)[:3] == time.localtime(now)[:3]
+    return time.strftime("%H:%M" if same_day else "%a %d %b %H:%M", time.localtime(at))
+
 
 T = TypeVar("T")
 
@@ -44,7 +86,7 @@ def show_wait(sentence: str) -> None:
     say(f"\n{sentence}", file=sys.stderr, flush=True)
 
 
-def answer(args: argparse.Namespace, result: T, lines: Iterable[str] | Callable[[T], Iterable[str]]) -> int:
+def print_result(args: argparse.Namespace, result: T, lines: Iterable[str] | Callable[[T], Iterable[str]]) -> int:
     """Print `result` as JSON with --json, else the lines for people, which a function may make; returns exit code 0."""
     if args.json:
         print_json(result)
@@ -119,7 +161,7 @@ def _announced_address(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def between(least: int, most: int | None = None) -> Callable[[str], int]:
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     """Return a reader of whole numbers from `least` to `most` for argparse; None: of any size."""
 
     def read(text: str) -> int:
@@ -131,8 +173,8 @@ def between(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
-positive = between(1)
-port_number = between(0, 65_535)
+positive = whole_number(1)
+port_number = whole_number(0, 65_535)
 
 
 def listen_addresses(args: argparse.Namespace) -> tuple[str, ...]:
@@ -147,3 +189,65 @@ def log_to_stderr(verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+
+
+def add_setting_options(parser: argparse.ArgumentParser) -> dict[str, argparse._MutuallyExclusiveGroup]:
+    """Add an option for each setting that declares one; return the groups of those that exclude each other."""
+    groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
+    for entry, option in _settings_with_option():
+        if option.group and option.group not in groups:
+            groups[option.group] = parser.add_mutually_exclusive_group()
+        (groups[option.group] if option.group else parser).add_argument(
+            *(f"--{name.replace('_', '-')}" for name in (option.name or entry.name, option.alias) if name),
+            dest=entry.key,
+            action="extend" if isinstance(entry.default, tuple) else "store",
+            type=setting_reader(entry),
+            choices=entry.choices or None,
+            metavar=None if entry.choices else option.metavar or (entry.unit or entry.name).upper(),
+            help=_option_help(entry, option),
+        )
+    return groups
+
+
+def settings_with_options(args: argparse.Namespace, settings: Settings) -> Settings:
+    """Return `settings` with those that have an option as the command line says, or as the option leaves them."""
+    for entry, option in _settings_with_option():
+        given = getattr(args, entry.key)
+        value = _option_default(entry, option) if given is None else given
+        settings = with_value(settings, entry, tuple(value) if isinstance(value, list) else value)
+    return settings
+
+
+def setting_reader(entry: SettingEntry) -> Callable[[str], Any]:
+    """Return a function with which argparse reads a value of the setting."""
+
+    def read(text: str) -> Any:
+        try:
+            value = convert(entry, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        require_folders(entry, text)
+        return value
+
+    return read
+
+
+def require_folders(entry: SettingEntry, text: str) -> None:
+    """Raise UsageError if a value names a folder that is not there. It may come and go later, as disks do."""
+    if entry.is_folder_or_name:
+        for item in text.split(","):
+            folder_or_name(item.strip())
+
+
+def _settings_with_option() -> list[tuple[SettingEntry, Option]]:
+    return [(entry, entry.option) for entry in entries() if entry.option is not None]
+
+
+def _option_default(entry: SettingEntry, option: Option) -> Any:
+    return entry.default if option.default is None else option.default
+
+
+def _option_help(entry: SettingEntry, option: Option) -> str:
+    default, words = _option_default(entry, option), entry.help.replace("%", "%%")
+    more = "; repeatable" if isinstance(default, tuple) else f" (default: {shown(default)})" if default else ""
+    return f"{words}{more}"

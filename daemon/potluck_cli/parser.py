@@ -28,7 +28,7 @@ Argument = Callable[[argparse.ArgumentParser], object]
 """Adds arguments to a parser."""
 
 
-class Action:
+class Subcommand:
     """One action of a command, such as `create` of `potluck swarm`.
 
     Attributes:
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=HelpText, allow_abbrev=False, **options)
 
-    def add_actions(self, actions: Mapping[str, Action]) -> None:
+    def add_actions(self, actions: Mapping[str, Subcommand]) -> None:
         """Take the name of one of the actions, and its arguments."""
         parsers = self.add_subparsers(dest="action", required=True, metavar="ACTION")
         for name, action in actions.items():

@@ -1,4 +1,12 @@
-"""Writes what commands print: lines, tables, the strip of layers, and colours on a terminal.
+"""Lets Ctrl-C end a command at once while there is nothing to close, and in order while it runs.
+
+    `potluck_cli.entry`, imports, reading the command line: ends at once | `run`: KeyboardInterrupt | after it: at once
+
+An interrupted import leaves half a module behind, over which torch and transformers recurse without end or wait for
+ever. Until there is something to close, the process can simply end: p2pd ends with it, and the next node removes what
+it left.
+
+Writes what commands print: lines, tables, the strip of layers, and colours on a terminal.
 
 Names, refusals and answers come from other computers, so all of it passes `shown`.
 
@@ -11,16 +19,55 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
+from types import FrameType
 from typing import ClassVar, Self, TextIO
 
-from potluck_control.methods.work import WorkProgress
+from potluck_control.methods.installation import WorkProgress
 
 from potluck.formatting import part_size
+
+EXIT_INTERRUPTED = 130
+
+
+@contextlib.contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process at once inside the block, without KeyboardInterrupt."""
+    is_main = threading.current_thread() is threading.main_thread()  # which alone has signal handlers
+    if not is_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as where a script runs it with `&`
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def end_in_order() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt from now on, if it would end the process at once."""
+    _replace(signal.SIG_DFL, signal.default_int_handler)
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end the process at once from now on, if it would raise KeyboardInterrupt."""
+    _replace(signal.default_int_handler, signal.SIG_DFL)
+
+
+def _replace(one: object, other: signal._HANDLER) -> None:
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is one:
+        signal.signal(signal.SIGINT, other)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"\n")
+    os._exit(EXIT_INTERRUPTED)
+
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
@@ -49,8 +96,8 @@ def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = N
 
 
 def _make_room() -> None:
-    if Wait._open is not None:
-        Wait._open.make_room()
+    if WaitNotice._open is not None:
+        WaitNotice._open.make_room()
 
 
 class Style(Enum):
@@ -112,14 +159,14 @@ class Terminal:
         return f"\x1b[{';'.join(style.value for style in styles)}m{text}\x1b[0m"
 
 
-class Wait:
+class WaitNotice:
     """Says on standard error what a command does, whenever it has been silent for a moment.
 
     On a terminal the line counts the seconds and goes away before other output; elsewhere it is written once. Inside of
     another one it is silent.
     """
 
-    _open: ClassVar[Wait | None] = None
+    _open: ClassVar[WaitNotice | None] = None
 
     def __init__(self, doing: str, about_s: int = 0) -> None:
         """`about_s`: how long it usually takes; 0: not known."""
@@ -130,8 +177,8 @@ class Wait:
         self._thread = threading.Thread(target=self._show, args=(sys.stderr,), daemon=True)
 
     def __enter__(self) -> Self:
-        if Wait._open is None:
-            Wait._open = self
+        if WaitNotice._open is None:
+            WaitNotice._open = self
             self._thread.start()
         return self
 
@@ -139,10 +186,10 @@ class Wait:
         self.close()
 
     def close(self) -> None:
-        if Wait._open is self:
+        if WaitNotice._open is self:
             self.make_room(is_over=True)
             self._thread.join()
-            Wait._open = None
+            WaitNotice._open = None
 
     def make_room(self, *, is_over: bool = False) -> None:
         """Take the line away, because something else is about to be written."""

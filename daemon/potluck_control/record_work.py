@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from potluck.protocol.blocks import Booking
-from potluck_control.client import ControlClient
+from potluck_control.api.client import ControlClient
 from potluck_control.methods import earnings
 from potluck_control.places import find_socket
 

@@ -14,11 +14,10 @@ from enum import Enum, auto
 from functools import cache, partial
 from typing import Any, Final
 
-from potluck.p2p.ports import check_listen_address
+from potluck.p2p.listening import check_listen_address
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import AUDITS, CACHE_QUANTIZATIONS, QUANTIZATIONS
-from potluck_control.devices import check_devices, parse_max_memory
-from potluck_control.hours import parse_hours
+from potluck_control.setting_values import check_devices, parse_hours, parse_max_memory
 
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]+")  # as browsers send it: no path, no star

@@ -15,22 +15,20 @@ from functools import partial
 from potluck_control.places import Places
 
 from potluck.errors import UsageError
-from potluck.files import remove_litter
-from potluck.tasks import first_of, keep_running
-from potluck_daemon.control.peers import AccessRule
+from potluck.files import remove_temporary_files
+from potluck.tasks import keep_running, run_until_first_ends
+from potluck_daemon.control.connection import AccessRule
 from potluck_daemon.control.server import ControlServer
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.parts import Parts
 from potluck_daemon.topics.computers import ComputersTopic
 from potluck_daemon.topics.earnings import EarningsTopic
 from potluck_daemon.topics.gateway import GatewayTopic
-from potluck_daemon.topics.health import HealthTopic
-from potluck_daemon.topics.machine import MachineTopic
+from potluck_daemon.topics.machine import HealthTopic, MachineTopic
 from potluck_daemon.topics.members import MembersTopic
 from potluck_daemon.topics.models import ModelsTopic
 from potluck_daemon.topics.programs import ProgramsTopic
-from potluck_daemon.topics.records import RecordsTopic
-from potluck_daemon.topics.serving import ServingTopic
+from potluck_daemon.topics.serving import RecordsTopic, ServingTopic
 from potluck_daemon.topics.settings import SettingsTopic
 from potluck_daemon.topics.setup import SetupTopic
 from potluck_daemon.topics.swarms import SwarmsTopic
@@ -79,7 +77,7 @@ class Daemon:
         self._lock.acquire()
         try:
             for folder in (self.places.config, self.places.state):
-                remove_litter(folder, time.time())
+                remove_temporary_files(folder, time.time())
             self.parts.state_notice = self.parts.memory.load()
             self.parts.history.load()
             await self.parts.clerk.start()
@@ -108,7 +106,7 @@ class Daemon:
         if self.parts.manager.watchdog_s is not None:
             chores += (("telling the service manager", self.parts.manager.watchdog_s / 3, self._keep_alive),)
         loops = [keep_running(what, partial(_every, interval_s, chore)) for what, interval_s, chore in chores]
-        await first_of(self.parts.loop.run(), *loops)
+        await run_until_first_ends(self.parts.loop.run(), *loops)
 
     async def _close(self) -> None:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""

@@ -20,7 +20,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
 
 from potluck.errors import NetworkError, PotluckError
-from potluck.p2p.ports import names_this_computer
+from potluck.p2p.listening import names_this_computer
 from potluck.sentences import sentence
 from potluck.unreachable import why_unreachable
 
@@ -46,7 +46,7 @@ def get(url: str, max_bytes: int) -> bytes:
     return _asked(url, read)
 
 
-def size_at(url: str) -> int:
+def remote_size(url: str) -> int:
     """Return the size of a file by its server's word; 0 if it does not say."""
 
     def ask() -> int:

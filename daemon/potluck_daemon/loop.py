@@ -15,21 +15,19 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from potluck_control.schema import Transition
+from potluck_control.api.schema import Transition
 from potluck_control.states import Reason, State
 
 from potluck.allowance import spare_bytes
 from potluck.errors import PotluckError, UsageError
 from potluck.sentences import sentence
-from potluck_daemon.account import ServingAccount
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.environment.interpreter import has_torch
-from potluck_daemon.lookout import Lookout
-from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide
+from potluck_daemon.accounting.account import QUIET_S, ServingAccount
+from potluck_daemon.environment.store import has_torch
+from potluck_daemon.policy.decide import RETURN_FACTOR, Decision, Inputs, Rung, decide, is_worth_a_start, stands_by
 from potluck_daemon.policy.questions import next_questions
-from potluck_daemon.policy.standing_by import RETURN_FACTOR, is_worth_a_start, stands_by
 from potluck_daemon.policy.terms import network_caps
-from potluck_daemon.reporting.counters import QUIET_S
+from potluck_daemon.presence.lookout import Lookout
+from potluck_daemon.settings.configuration import Configuration
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 

@@ -11,31 +11,31 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.api.schema import STATUS_EVENT, TRANSITION_EVENT, Status, SwarmStatus, Transition
 from potluck_control.methods.models import Served
 from potluck_control.places import Places
-from potluck_control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, SwarmStatus, Transition
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.sentences import NOTHING, Sentence
 from potluck.tasks import start_task
-from potluck_daemon.account import ServingAccount
-from potluck_daemon.configuration import Configuration
+from potluck_daemon.accounting.account import ServingAccount
+from potluck_daemon.accounting.clerk import Clerk
 from potluck_daemon.control.events import Broadcast
-from potluck_daemon.gateway_keys import GatewayKeys
-from potluck_daemon.host.notify import ServiceManager
-from potluck_daemon.ledger.clerk import Clerk
-from potluck_daemon.lookout import Lookout
+from potluck_daemon.host.systemd import ServiceManager
 from potluck_daemon.loop import ServingLoop
+from potluck_daemon.presence.lookout import Lookout
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting.answer_speed import TimedAnswer, with_answer
-from potluck_daemon.reporting.display import download, load_status, notices, served, swarm_status
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.reporting.metrics.page import MetricsPage
+from potluck_daemon.reporting.metrics_page import MetricsPage
+from potluck_daemon.reporting.status import download, load_status, notices, served, swarm_status
+from potluck_daemon.settings.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.gateway import Gateway
+from potluck_daemon.supervisor.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.swarms.keeping import MembersKeeper
+from potluck_daemon.swarms.members_sync import MembersSync
 from potluck_daemon.swarms.reports import ReportBook
 
 
@@ -56,7 +56,7 @@ class Parts:
         self.supervisor = Supervisor(self.wake, self._hear, self._hear_of_end)
         self.clerk = Clerk(places, self.supervisor.tell)
         self.configuration = Configuration(places, environment, self.memory, self._obey_configuration)
-        self.members = MembersKeeper(self.configuration, self.supervisor)
+        self.members = MembersSync(self.configuration, self.supervisor)
         self.reports = ReportBook(self.memory, lambda: self.configuration.swarms.machine().public_key)
         self.account = ServingAccount(self.clerk.hours, environment, reader, self.supervisor)
         self.lookout = Lookout(environment, reader, self.wake)
@@ -154,7 +154,7 @@ class Parts:
             case messages.Joining():
                 self.clerk.hear(None)
                 self.members.hear(launch, message)
-            case messages.Members() | messages.Met() | messages.Reachable():
+            case messages.MemberRecords() | messages.Met() | messages.StandbyOnline():
                 self.members.hear(launch, message)
 
     def _hear_of_end(self, is_memory_short: bool) -> None:

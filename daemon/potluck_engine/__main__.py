@@ -38,11 +38,13 @@ def main() -> int:
 
         return asyncio.run(serve_daemon(args.pipe, stand_by))
 
-    from potluck_engine.main import new_event_loop  # imports torch, so only after the parent is watched
-    from potluck_engine.pipe import serve_pipe
+    from potluck_engine.engine_process import (
+        new_event_loop,  # imports torch, so only after the parent is watched
+        run_for_daemon,
+    )
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(serve_daemon(args.pipe, serve_pipe))
+        return runner.run(serve_daemon(args.pipe, run_for_daemon))
 
 
 def _be_polite() -> None:

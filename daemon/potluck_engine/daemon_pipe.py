@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.codec import CodecError
-from potluck.tasks import first_of
+from potluck.tasks import run_until_first_ends
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
     pipe = await DaemonPipe.open(handle)
     pipe.send(messages.Hello(pid=os.getpid()))
     try:
-        await first_of(work(pipe), must_end.wait(), on_end=end_by_force)
+        await run_until_first_ends(work(pipe), must_end.wait(), on_end=exit_soon)
         return 0
     except PotluckError as error:
         pipe.send(messages.Failed(error.sentence, error.advice))
@@ -55,17 +55,17 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
 def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK_S)
-    end_by_force()
+    exit_soon()
 
 
-def end_by_force(timeout_s: float = _STOP_TIMEOUT_S) -> None:
+def exit_soon(timeout_s: float = _STOP_TIMEOUT_S) -> None:
     """End the process soon, whatever hangs: nobody may be kept waiting for the memory."""
     timer = threading.Timer(timeout_s, os._exit, args=(1,))
     timer.daemon = True
     timer.start()
 
 
-def end_at_once() -> None:
+def exit_now() -> None:
     """End the process now. The kernel frees its memory and ends what is tied to it, such as p2pd."""
     os._exit(0)
 
@@ -94,8 +94,8 @@ class DaemonPipe:
     def callbacks(self) -> HostConfig:
         """Return callbacks that tell the daemon what a host hears of members."""
         return HostConfig(
-            on_news=lambda news: self.send(messages.Members(tuple(news))),
-            on_leader=lambda: self.send(messages.Members((), leader_heard=True)),
+            on_news=lambda news: self.send(messages.MemberRecords(tuple(news))),
+            on_leader=lambda: self.send(messages.MemberRecords((), leader_heard=True)),
             on_met=lambda addresses: self.send(messages.Met(addresses)),
             on_nearby=lambda found: self.send(messages.Nearby(found)),
         )

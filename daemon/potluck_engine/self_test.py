@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 
 import torch
-from potluck_control.engine_messages import SelfTest
+from potluck_control.processes.engine_messages import SelfTest
 from potluck_control.resources import DEMO_MODEL, resource
 from safetensors.torch import load_file
 
-from potluck.blocks.kernel_support import why_no_kernels
-from potluck.blocks.span import load_span
+from potluck.blocks.kernels.support import why_no_kernels
+from potluck.blocks.span.block_span import load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span

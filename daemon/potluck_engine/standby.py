@@ -14,16 +14,16 @@ import contextlib
 import gc
 import logging
 
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.bare_hivemind import import_bare_hivemind
-from potluck.p2p.ports import with_free_ports
+from potluck.p2p.listening import with_free_ports
 from potluck.sentences import sentence
-from potluck.tasks import first_of
+from potluck.tasks import run_until_first_ends
 from potluck_engine.daemon_pipe import DaemonPipe
-from potluck_engine.node import Node
+from potluck_engine.network.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
     """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
     node = Node(spec, callbacks=pipe.callbacks())
     try:
-        is_free: bool = await first_of(_hold(node, pipe), _listen(node, pipe))
+        is_free: bool = await run_until_first_ends(_hold(node, pipe), _listen(node, pipe))
         return is_free
     finally:
         with contextlib.suppress(PotluckError):
@@ -52,7 +52,7 @@ async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
 async def _hold(node: Node, pipe: DaemonPipe) -> bool:
     """Join the swarm and tell where the node is found, until its port is free. Raises PotluckError if it is lost."""
     await node.start()
-    pipe.send(messages.Reachable(node.peer_id, await node.host.addresses()))
+    pipe.send(messages.StandbyOnline(node.peer_id, await node.host.addresses()))
     gc.collect()
     gc.freeze()
     lost = asyncio.create_task(node.host.wait_lost())
@@ -72,7 +72,7 @@ async def _listen(node: Node, pipe: DaemonPipe) -> bool:
     """Pass on what was signed on this computer, until Stop or the end of the pipe."""
     while (message := await pipe.read()) is not None:
         match message:
-            case messages.Members(records):
+            case messages.MemberRecords(records):
                 node.publish(records)
             case messages.Stop():
                 break

@@ -10,10 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
+from potluck_control.api.schema import AuditStatus
+from potluck_control.logs import RedactingFormatter
+from potluck_control.processes.gateway_messages import (
+    GatewayChange,
+    GatewayOpening,
+    GatewayReport,
+    GatewaySwarm,
+    key_hash,
+)
 from potluck_control.record_work import record_work
-from potluck_control.redaction import RedactingFormatter
-from potluck_control.schema import AuditStatus
 
 from potluck.client import ClientConfig
 from potluck.client.config import joining_text
@@ -23,11 +29,11 @@ from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
 from potluck.sentences import sentence, verbatim
-from potluck_gateway.answers.models import LoadedModel, Models
-from potluck_gateway.server import Answered, GatewayServer
+from potluck_gateway.answers.models import LoadedModel, OfferedModels
+from potluck_gateway.server import AnsweredRequest, GatewayServer
 
 if TYPE_CHECKING:  # it imports torch
-    from potluck.client.near_head import NearHead
+    from potluck.client.ends import NearHead
 
 _lock = threading.Lock()
 
@@ -38,7 +44,7 @@ def main() -> None:
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     _tell(GatewayReport(step=sentence("Loading programs")))
-    import potluck_gateway.answers.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
+    import potluck_gateway.answers.swarm_chat  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
     _tell(GatewayReport(step=sentence("Starting the engine")))
     line = sys.stdin.buffer.readline()
@@ -55,7 +61,7 @@ class _Offer:
     """What is offered and to whom: the models of swarms, to programs with a key. Adds up what audits found."""
 
     def __init__(self, wanted: GatewayOpening) -> None:
-        from potluck_gateway.answers.drafting import Drafting
+        from potluck_gateway.answers.drafting import DraftModels
 
         self._key_hashes = wanted.key_hashes
         self._max_tokens = wanted.settings.chat.max_tokens
@@ -70,9 +76,9 @@ class _Offer:
         )
         self._loaded: list[Any] = []
         self._near: list[NearHead] = []
-        self._drafting = Drafting(reserve_bytes=wanted.settings.yield_.reserve_mb << 20, is_allowed=wanted.may_draft)
+        self._drafting = DraftModels(reserve_bytes=wanted.settings.yield_.reserve_mb << 20, is_allowed=wanted.may_draft)
         self._drafting.start()
-        self.models = Models(wanted.swarms, self._load)
+        self.models = OfferedModels(wanted.swarms, self._load)
 
     def is_key(self, key: str) -> bool:
         return key_hash(key) in self._key_hashes
@@ -96,12 +102,12 @@ class _Offer:
 
         from potluck.checkpoint.source import open_checkpoint
         from potluck.client import AutoDistributedModelForCausalLM
-        from potluck.client.near_head import NearHead
-        from potluck_gateway.answers.completion import Text
-        from potluck_gateway.answers.model import SwarmChat
+        from potluck.client.ends import NearHead
+        from potluck_gateway.answers.completion import TextTokenizer
+        from potluck_gateway.answers.swarm_chat import SwarmChat
 
         swarm, checkpoint = offered.membership.swarm, offered.checkpoint
-        text = Text(open_checkpoint(checkpoint, revision=swarm.revision).folder)
+        text = TextTokenizer(open_checkpoint(checkpoint, revision=swarm.revision).folder)
         model = AutoDistributedModelForCausalLM.from_pretrained(
             checkpoint, swarm=offered.membership, config=self._config
         )
@@ -131,7 +137,7 @@ class _Offer:
         """Return how often this computer's engine computed the output head of a loaded model."""
         return sum(near.num_near for near in self._near)
 
-    def tell_answer(self, answered: Answered) -> None:
+    def tell_answer(self, answered: AnsweredRequest) -> None:
         _tell(
             GatewayReport(
                 asked=True,

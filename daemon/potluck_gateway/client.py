@@ -13,7 +13,7 @@ from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError, SwarmError, UsageError
 from potluck.sentences import Sentence, sentence
-from potluck_gateway.requests import COMMENT, ChatMessage
+from potluck_gateway.exchange import COMMENT, ChatMessage
 
 _TIMEOUT_S = 60.0  # for a part or a sign of life, of which there is one every few seconds
 _EVENT = b"data: {"

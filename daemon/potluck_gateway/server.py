@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 import uvicorn
-from potluck_control.reach import gateway_url
+from potluck_control.processes.gateway_messages import gateway_url
 from potluck_control.settings import GatewaySettings
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
@@ -23,18 +23,21 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from potluck.errors import UsageError
-from potluck.p2p.ports import ANY
+from potluck.p2p.listening import ANY
 from potluck.sentences import sentence
-from potluck_gateway.answers.answer import Answers, ModelFacts, Told
-from potluck_gateway.answers.answering import Answering, ChatModel
-from potluck_gateway.answers.models import Models
-from potluck_gateway.door import SOCKET_TIMEOUT_S, Connection, Door
-from potluck_gateway.formats import chat, completions, embeddings, listing, messages, ollama, responses
-from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
+from potluck_gateway.access import SOCKET_TIMEOUT_S, AccessControl, GatewayConnection
+from potluck_gateway.answers.answer_queue import AnswerQueue, ChatModel
+from potluck_gateway.answers.models import OfferedModels
+from potluck_gateway.exchange import AnswerEvent, Answers, BadRequestError, ChatRequest, ModelFacts
+from potluck_gateway.formats import anthropic as messages
+from potluck_gateway.formats import embeddings, ollama, responses
+from potluck_gateway.formats import openai as chat
+from potluck_gateway.formats import openai as completions
+from potluck_gateway.formats import writing as listing
+from potluck_gateway.formats.reading import MAX_BODY_BYTES, parse_object
 from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
 from potluck_gateway.metrics import CONTENT_TYPE, GatewayMetrics
-from potluck_gateway.reply import refusal, stream, while_connected
-from potluck_gateway.requests import BadRequestError, ChatRequest
+from potluck_gateway.streaming import refusal, stream, while_connected
 
 _Parse = Callable[[bytes], ChatRequest]
 _Format = Callable[[str, ChatRequest], AnswerFormat]
@@ -52,7 +55,7 @@ _UNFIT = re.compile("[^ -~]")  # for a header
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredRequest:
     """All choices of a request. `tokens`: of prompt and answers; `timed_tokens`: those that took `answer_s`."""
 
     key: str
@@ -67,14 +70,14 @@ class GatewayServer:
 
     def __init__(
         self,
-        models: Models,
+        models: OfferedModels,
         is_key: Callable[[str], bool],
         on_asked: Callable[[], None],
         settings: GatewaySettings,
         *,
         max_tokens: int,
         num_near: Callable[[], float] = lambda: 0.0,
-        on_answered: Callable[[Answered], None] = lambda answered: None,
+        on_answered: Callable[[AnsweredRequest], None] = lambda answered: None,
     ) -> None:
         """Open the port. Raises UsageError if that cannot be listened on.
 
@@ -87,10 +90,10 @@ class GatewayServer:
         """
         self._models = models
         self._max_tokens = max_tokens
-        self._answering = Answering(self._model, settings.at_once)
+        self._answering = AnswerQueue(self._model, settings.at_once)
         self._on_asked = on_asked
         self._on_answered = on_answered
-        self.door = Door(is_key, settings)
+        self.door = AccessControl(is_key, settings)
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
         self._since = datetime.now(UTC).replace(microsecond=0)
         self._metrics = GatewayMetrics(self._num_open, lambda: self._answering.num_waiting, num_near)
@@ -108,7 +111,7 @@ class GatewayServer:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 for_pages,
-                http=cast(Any, partial(Connection, self.door)),
+                http=cast(Any, partial(GatewayConnection, self.door)),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -217,7 +220,9 @@ class GatewayServer:
         owner = blake2b(request.scope["key"].encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
         return self._models.find(asked.model), replace(asked, owner=owner)
 
-    async def _answers(self, name: str, request: Request, asked: ChatRequest, tell: Callable[[Told], None]) -> Answers:
+    async def _answers(
+        self, name: str, request: Request, asked: ChatRequest, tell: Callable[[AnswerEvent], None]
+    ) -> Answers:
         """Return the answers, and count their tokens."""
         answers = await self._answering.answer(name, asked, tell)
         prompt_tokens = sum(answer.prompt_tokens for answer in answers[:: asked.num_choices])
@@ -225,7 +230,9 @@ class GatewayServer:
         timed_tokens, answer_s = answer_tokens - len(answers), sum(answer.answer_s for answer in answers)
         self._metrics.note_tokens(prompt=prompt_tokens, answer=answer_tokens)
         self._metrics.note_answer_s(answer_s)
-        self._on_answered(Answered(request.scope["key"], name, prompt_tokens + answer_tokens, timed_tokens, answer_s))
+        self._on_answered(
+            AnsweredRequest(request.scope["key"], name, prompt_tokens + answer_tokens, timed_tokens, answer_s)
+        )
         return answers
 
     async def _embed(self, is_ollama: bool, _: Request, body: bytes) -> Response:

@@ -17,8 +17,8 @@ import time
 import zipfile
 from pathlib import Path
 
-from potluck_daemon.environment.preflight import MIN_MACOS
-from potluck_daemon.host.launch_agents import APP, DAEMON
+from potluck_daemon.environment.plan import MIN_MACOS
+from potluck_daemon.host.login import APP, DAEMON
 
 from installer.icon import icns
 from installer.tree import REQUIREMENTS, SOURCE, build_epoch, install_locked, make_wheel, product_version

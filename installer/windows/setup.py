@@ -1,4 +1,15 @@
-"""Builds `potluck-VERSION-windows.exe`, an installer for one user that needs no administrator.
+"""The files of an installation on Windows: the app with what it needs, uv for the Python that runs it, the daemon's
+package for the Linux in WSL2.
+
+    Potluck.exe                 fetches Python at its first start, then starts the app (launcher.nsi)
+    bin/uv.exe                  has the addresses and hashes of Python's builds in it
+    app/__main__.py             the app; beside it the packages for Python 3.12, which are looked for there
+    linux/potluck-headless.deb  installed in WSL2
+
+Python itself is not in it: its builds are on no package index, so nobody could check here what would be packed. uv
+fetches it once on the user's machine and checks it against the hash that uv was built with.
+
+Builds `potluck-VERSION-windows.exe`, an installer for one user that needs no administrator.
 
 makensis makes it, from `setup.nsi`, and before that the launcher that it installs, from `launcher.nsi`. The same files
 give the same bytes: they are named one by one in order, and their times are that of the commit.
@@ -14,8 +25,70 @@ import tempfile
 from pathlib import Path
 
 from installer.icon import ico
-from installer.tree import build_epoch, product_version, settle
-from installer.windows.files import PYTHON, make_files
+from installer.linux.deb import PACKAGES, build_deb
+from installer.tree import add_potluck, build_epoch, install_locked, product_version, remove, settle
+
+PYTHON = "3.12"  # launcher.nsi names the same
+_PLATFORM = "x86_64-pc-windows-msvc"
+_HEADLESS = next(package for package in PACKAGES if not package.has_app)
+_MAIN = """\
+import sys
+
+from potluck_app.main import main
+
+sys.exit(main())
+"""
+# Of Qt's wheel: what the app loads, and what that needs (its import tables name them).
+_QT = ("Core", "Gui", "Network", "Svg", "Widgets")
+_PLUGINS = {
+    "iconengines": ("qsvgicon.dll",),
+    "imageformats": ("qico.dll", "qsvg.dll"),
+    "platforms": ("qwindows.dll",),
+    "styles": ("qmodernwindowsstyle.dll",),
+    "tls": ("qschannelbackend.dll",),
+}
+
+
+def make_files(folder: Path, *, wheels: Path | None = None) -> None:
+    """Fill `folder`. `wheels`: a folder to take dependencies from without a network."""
+    make_app(folder / "app", wheels)
+    programs, linux = folder / "bin", folder / "linux"
+    programs.mkdir()
+    with tempfile.TemporaryDirectory() as unpacked:
+        install_locked("uv", Path(unpacked), PYTHON, wheels, _PLATFORM)
+        shutil.copy(Path(unpacked) / "bin" / "uv.exe", programs)
+    linux.mkdir()
+    build_deb(_HEADLESS, linux, wheels=wheels).rename(linux / f"{_HEADLESS.name}.deb")
+
+
+def make_app(folder: Path, wheels: Path | None) -> None:
+    """Install the app and its packages."""
+    folder.mkdir()
+    for name in ("base", "app"):
+        install_locked(name, folder, PYTHON, wheels, _PLATFORM)
+    for other in ("bin", "share"):  # tools of the dependencies, and their manuals
+        shutil.rmtree(folder / other, ignore_errors=True)
+    _trim_qt(folder)
+    add_potluck(folder, has_app=True)
+    (folder / "__main__.py").write_text(_MAIN)
+
+
+def _trim_qt(app: Path) -> None:
+    qt = app / "PySide6"
+    kept = {f"Qt{name}.pyd" for name in _QT} | {f"Qt6{name}.dll" for name in _QT} | {"pyside6.abi3.dll", "plugins"}
+    for path in sorted(qt.iterdir()):
+        is_runtime = path.name.startswith(("msvcp", "vcruntime"))
+        if path.name not in kept and path.suffix != ".py" and not is_runtime and path.name != "support":
+            remove(path)
+    for plugins in (qt / "plugins").iterdir():
+        for plugin in plugins.iterdir():
+            if plugin.name not in _PLUGINS.get(plugins.name, ()):
+                remove(plugin)
+        if not any(plugins.iterdir()):
+            plugins.rmdir()
+    for extra in ("include", "lib"):
+        shutil.rmtree(app / "shiboken6" / extra, ignore_errors=True)
+
 
 _HERE = Path(__file__).parent
 

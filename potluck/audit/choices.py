@@ -1,4 +1,7 @@
-"""Chooses which windows are audited and by whom. Whoever knows neither the generator nor the seed cannot foresee it."""
+"""Chooses which windows are audited and by whom. Whoever knows neither the generator nor the seed cannot foresee it.
+
+Says what clean audits are worth: when probation ends for a client. Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from potluck.protocol.blocks import PeerId, PersonId
 
 if TYPE_CHECKING:
     import numpy as np
+
 
 WINDOW_TOKENS: Final = 32  # of a window at most; the end of a session may be shorter
 CLEAN_AUDITS: Final = 10  # after which a person has a record
@@ -51,3 +55,11 @@ def choose_auditor(
 
 def _lot(seed: bytes, name: str) -> bytes:
     return hashlib.sha256(b"potluck auditor 1\0" + seed + name.encode()).digest()
+
+
+def has_record(clean: int) -> bool:
+    """Return whether so many clean audits, as auditor or audited, end somebody's probation for whoever made them.
+
+    A client believes only its own audits: what others say, a ring could make up.
+    """
+    return clean >= CLEAN_AUDITS

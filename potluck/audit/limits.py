@@ -36,7 +36,8 @@ class Honest(NamedTuple):
 
     Attributes:
         difference: see `differences`.
-        gap: how far below a router's own choices another one's may score, see `potluck.blocks.routing.Given`.
+        gap: how far below a router's own choices another one's may score, see
+            `potluck.blocks.span.expert_choices.GivenChoices`.
     """
 
     difference: float

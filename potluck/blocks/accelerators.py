@@ -3,10 +3,13 @@
 An Apple GPU (`mps`) computes in the machine's own memory and has one queue of work. It may read the source of an
 asynchronous copy so late that the source already holds something else (pytorch#189690). This module knows nothing of
 blocks.
+
+Returns free memory of the heap to the system.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 from collections.abc import Callable
@@ -20,7 +23,14 @@ import torch
 from torch import Tensor
 
 from potluck.allowance import cores, memory
-from potluck.blocks.heap import trim_heap
+
+
+def trim_heap() -> None:
+    """Return freed memory, which the C library caches, to the system."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
+    if trim is not None:
+        trim(0)
+
 
 _kept: list[Any] = []  # functions that `keep_until_release` returned
 

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from potluck.blocks.cache import KvCache
-from potluck.blocks.formats import linear_shape
+from potluck.blocks.cache.session_cache import KvCache
+from potluck.blocks.formats.layers import linear_shape
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace, Place, PrefixPlace
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, LayerPlace, PrefixPlace
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -61,10 +61,10 @@ class PrivateAdapter:
         layout, where = self.layout.cut(span)
         return PrivateAdapter(layout, self.values[where])
 
-    def additions(self) -> dict[Place, _Addition]:
+    def additions(self) -> dict[LayerPlace, _Addition]:
         """Return what it adds to layers."""
         return {
-            Place(place.block, place.name): _Addition(
+            LayerPlace(place.block, place.name): _Addition(
                 down.view(place.rank, place.in_features), up.view(place.out_features, place.rank), place.scale
             )
             for place, down, up in self._matrices()
@@ -102,9 +102,9 @@ class Adapters:
     def __init__(self, files: Sequence[AdapterFile] = (), *, memory_bytes: int = MEMORY_BYTES) -> None:
         self._files = {file.id: file for file in files}
         self._memory_bytes = memory_bytes
-        self._places: set[Place] = set()
+        self._places: set[LayerPlace] = set()
         self._like = torch.empty(0)
-        self._loaded: OrderedDict[str, dict[Place, _Addition]] = OrderedDict()
+        self._loaded: OrderedDict[str, dict[LayerPlace, _Addition]] = OrderedDict()
         self._loading = threading.Lock()
         self._thread = threading.local()
 
@@ -144,7 +144,7 @@ class Adapters:
                     hint="serve fewer layers, or an adapter with a smaller rank",
                 )
 
-    def load(self, adapter: str) -> Mapping[Place, _Addition]:
+    def load(self, adapter: str) -> Mapping[LayerPlace, _Addition]:
         """Return the tensors of the adapter with this id, reading them if needed.
 
         Raises:
@@ -187,10 +187,10 @@ class Adapters:
             self._thread.active = before
 
     @property
-    def _active(self) -> list[tuple[slice, Mapping[Place, _Addition]]]:
+    def _active(self) -> list[tuple[slice, Mapping[LayerPlace, _Addition]]]:
         return getattr(self._thread, "active", [])
 
-    def add(self, place: Place, x: Tensor, output: Tensor) -> Tensor:
+    def add(self, place: LayerPlace, x: Tensor, output: Tensor) -> Tensor:
         """Return `output` of the layer at `place` plus what the active adapters contribute for its input.
 
         Shapes: x [..., tokens, in_features], output [..., tokens, out_features].
@@ -213,14 +213,14 @@ class Adapters:
             adapted = {id(module.base) for module in layer.modules() if isinstance(module, AdaptedLinear)}
             for path, module in list(layer.named_modules()):
                 if linear_shape(module) is not None and id(module) not in adapted:
-                    self._wrap(layer, Place(block, path))
+                    self._wrap(layer, LayerPlace(block, path))
 
-    def _wrap(self, layer: nn.Module, place: Place) -> None:
+    def _wrap(self, layer: nn.Module, place: LayerPlace) -> None:
         path, _, name = place.name.rpartition(".")
         parent = layer.get_submodule(path)
         setattr(parent, name, AdaptedLinear(parent.get_submodule(name), place, self))
 
-    def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
+    def _read(self, file: AdapterFile) -> dict[LayerPlace, _Addition]:
         pairs = {place: pair for place, pair in file.pairs.items() if place in self._places}
         tensors = Shard(file.path).read(name for pair in pairs.values() for name in (pair.down, pair.up))
         ready = {name: tensor.to(self._like, copy=True) for name, tensor in tensors.items()}
@@ -233,7 +233,7 @@ class Adapters:
         return sum(each.down.nbytes + each.up.nbytes for each in held)
 
 
-def misfit(layer: nn.Module, place: Place, sizes: tuple[int, int]) -> str | None:
+def misfit(layer: nn.Module, place: LayerPlace, sizes: tuple[int, int]) -> str | None:
     """Say what a layer has in place of a linear module of these sizes, out and in; None if it has one."""
     module = dict(layer.named_modules()).get(place.name)
     shape = None if module is None else linear_shape(module.base if isinstance(module, AdaptedLinear) else module)
@@ -248,7 +248,7 @@ class AdaptedLinear(nn.Module):
     Shapes: [..., in_features] -> [..., out_features].
     """
 
-    def __init__(self, base: nn.Module, place: Place, adapters: Adapters) -> None:
+    def __init__(self, base: nn.Module, place: LayerPlace, adapters: Adapters) -> None:
         super().__init__()
         self.base = base
         self._place = place

@@ -23,7 +23,7 @@ from msgspec import Meta
 from potluck.checkpoint.hub import download_file
 from potluck.checkpoint.shards import Shard, file_errors
 from potluck.errors import CheckpointError
-from potluck.protocol.adapters import Place, adapter_id
+from potluck.protocol.adapters import LayerPlace, adapter_id
 from potluck.sentences import sentence
 
 T = TypeVar("T")
@@ -124,9 +124,9 @@ class AdapterFile:
 
     id: str
     path: Path
-    pairs: Mapping[Place, Pair]
+    pairs: Mapping[LayerPlace, Pair]
 
-    def nbytes(self, places: Iterable[Place], itemsize: int) -> int:
+    def nbytes(self, places: Iterable[LayerPlace], itemsize: int) -> int:
         """Return the bytes of its tensors for these layers."""
         found = [self.pairs[place] for place in places if place in self.pairs]
         return itemsize * sum(pair.rank * (pair.in_features + pair.out_features) for pair in found)
@@ -163,8 +163,8 @@ def open_adapter(name: str, *, num_blocks: int) -> AdapterFile:
 
 def _pairs(
     name: str, config: AdapterConfig, shapes: Mapping[str, tuple[int, ...]], num_blocks: int
-) -> dict[Place, Pair]:
-    modules: dict[tuple[Place, str], dict[str, str]] = {}
+) -> dict[LayerPlace, Pair]:
+    modules: dict[tuple[LayerPlace, str], dict[str, str]] = {}
     for tensor, shape in shapes.items():
         match = _NAME.fullmatch(tensor)
         if match is None or len(shape) != 2:
@@ -174,7 +174,7 @@ def _pairs(
                 ),
                 hint=sentence("only plain LoRA of linear parts of layers can be served"),
             )
-        place, module = Place(int(match["block"]), match["name"]), match["module"]
+        place, module = LayerPlace(int(match["block"]), match["name"]), match["module"]
         if place.block >= num_blocks or not config.changes(module, place.block):
             raise CheckpointError(
                 sentence(

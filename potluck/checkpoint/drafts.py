@@ -9,7 +9,7 @@ from potluck.checkpoint.prepared import usable_bytes
 from potluck.checkpoint.shards import disk_full
 from potluck.checkpoint.source import INDEX_FILE, SINGLE_FILE, Checkpoint, open_checkpoint
 from potluck.errors import CheckpointError
-from potluck.manifest import make_manifest
+from potluck.model_files import make_manifest
 from potluck.protocol.swarm import LOCAL_REVISION, Draft
 from potluck.sentences import Size, sentence
 

@@ -2,6 +2,8 @@
 
 One module that calls `blocks` replaces the layers of the family's causal model, so `generate()` and everything else in
 transformers works unchanged. Parts that only layers use (rotary tables, masks) are left out.
+
+Loads the output head of a model alone, onto any device: the matrix that makes logits of the last hidden states.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
-from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, takes_use_cache
+from potluck.checkpoint.families import NEEDS_A_MASK, accepts_use_cache, decoder_of, refuse_unsplittable
 from potluck.checkpoint.packed import is_packed_weight
 from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack, no_tables
 from potluck.checkpoint.shards import Shard
@@ -78,7 +80,7 @@ def load_ends(
         model.get_parameter(name).requires_grad_()
     embedding = model.get_input_embeddings().weight
     _insert_blocks(inner, getattr(inner, stack_name).stack, blocks, embedding.new_ones(checkpoint.hidden_size))
-    if not takes_use_cache(inner.config):
+    if not accepts_use_cache(inner.config):
         inner.register_forward_pre_hook(lambda _, args, given: (args, given | {"use_cache": False}), with_kwargs=True)
     if num_labels is None:
         if checkpoint.path_of("generation_config.json").is_file():
@@ -176,3 +178,40 @@ def names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[s
 
 
 _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
+
+
+def load_output_head(checkpoint: Checkpoint) -> nn.Linear:
+    """Return the head in the checkpoint's own number format, in RAM; it may be the embeddings.
+
+    Raises:
+        CheckpointError: the family has another kind of head, or files are missing or damaged.
+    """
+    model, _, stack_name = build_empty_ends(checkpoint, checkpoint.dtype, None)
+    head = model.get_output_embeddings()
+    if type(head) is not nn.Linear:
+        raise CheckpointError(sentence("the model's output head is no plain matrix"))
+    names = names_of_ends(checkpoint, model, stack_name)
+    places = {module: name for name, module in model.named_modules()}
+    for module in (head, model.get_input_embeddings()):
+        wanted = {name: plain for name, plain in names.items() if plain.startswith(f"{places[module]}.")}
+        if wanted:
+            break
+    checkpoint.fetch({checkpoint.weight_map[name] for name in wanted})
+    filler = Filler(model, checkpoint.dtype, "cpu", stored_format(checkpoint.config))
+    for file in sorted({checkpoint.weight_map[name] for name in wanted}):
+        tensors = Shard(checkpoint.path_of(file)).read(n for n in wanted if checkpoint.weight_map[n] == file)
+        refuse_packed_ends(tensors)
+        filler.fill({wanted[name]: tensor for name, tensor in tensors.items()})
+    model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
+    if any(parameter.is_meta for parameter in head.parameters()):
+        raise CheckpointError(sentence("the checkpoint has no output head"))
+    return head.requires_grad_(False)
+
+
+def weight_checksum(weights: Tensor) -> int:
+    """Return a sum over all bytes of a tensor, computed where it is."""
+    if not weights.numel():
+        return 0
+    flat = weights.contiguous().reshape(-1).view(torch.uint8)
+    words = flat.view(torch.int32) if flat.numel() % 4 == 0 and flat.storage_offset() % 4 == 0 else flat
+    return int(words.sum(dtype=torch.int64))

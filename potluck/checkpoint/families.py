@@ -1,6 +1,6 @@
 """How model families differ: which cannot be split and why, which class is the decoder, and where its layers are.
 
-It has no forward code, because a span runs the family's own (see `potluck.blocks.span`).
+It has no forward code, because a span runs the family's own (see `potluck.blocks.span.block_span`).
 """
 
 from __future__ import annotations
@@ -75,24 +75,24 @@ def longest_text(text_config: Any) -> int | None:
     return min(ends, default=None)
 
 
-def takes_choices(kind: type) -> bool:
+def accepts_choices(kind: type) -> bool:
     """Tell whether modules of this class are a layer's experts, which are given each token's choices."""
     names = tuple(signature(kind.forward).parameters) if kind.__name__.endswith("Experts") else ()  # type: ignore[attr-defined]
     return len(names) == 4 and any(part in names[2] for part in ("index", "indices", "experts"))
 
 
-def tells_choices(text_config: Any) -> bool:
+def reports_choices(text_config: Any) -> bool:
     """Tell whether it is known which experts the layers of a family choose, so that others can repeat it."""
     if text_config.model_type == "phimoe":  # its routers choose by other ways than `topk`, which nobody can repeat
         return False
     family = import_module(decoder_class(text_config).__module__)
     kinds = (value for value in vars(family).values() if isinstance(value, type))
-    return any(takes_choices(kind) for kind in kinds if kind.__module__ == family.__name__)
+    return any(accepts_choices(kind) for kind in kinds if kind.__module__ == family.__name__)
 
 
 def can_audit(text_config: Any) -> bool:
     """Tell whether a prefill of the family computes what its steps do, if it repeats their choices of experts."""
-    return not has_experts(text_config) or tells_choices(text_config)
+    return not has_experts(text_config) or reports_choices(text_config)
 
 
 def has_experts(text_config: Any) -> bool:
@@ -179,7 +179,7 @@ def cache_name(decoder: nn.Module) -> str:
     return next((name for name in CACHE_NAMES if name in taken), CACHE_NAMES[-1])
 
 
-def takes_use_cache(config: Any) -> bool:
+def accepts_use_cache(config: Any) -> bool:
     """Tell whether a decoder may be told to use the cache that it gets."""
     return bool(config.model_type != "minimax")  # its loop refuses caches of other classes, unless told not to use them
 

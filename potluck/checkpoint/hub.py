@@ -30,10 +30,10 @@ from huggingface_hub.utils.tqdm import tqdm
 from potluck.checkpoint.fetching import FETCHING
 from potluck.checkpoint.shards import disk_full
 from potluck.errors import CheckpointError, explained
-from potluck.model_folder import SMALL
+from potluck.model_files import SMALL
 from potluck.protocol.swarm import is_revision
 from potluck.sentences import sentence
-from potluck.unreachable import is_of_network, why_unreachable
+from potluck.unreachable import is_network_error, why_unreachable
 
 _SEARCH_TIMEOUT_S = 15.0
 
@@ -212,7 +212,7 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             return disk_full(Path(constants.HF_HUB_CACHE) / file)
         case OSError(filename=str(), errno=number) if number != errno.ENOENT and (refused := explained(error)):
             return CheckpointError(refused.sentence, hint=refused.advice)
-        case _ if not is_of_network(error):
+        case _ if not is_network_error(error):
             return None
         case _:
             why, advice = why_unreachable(urlsplit(_endpoint()).hostname or "the hub", error)

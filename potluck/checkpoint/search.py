@@ -19,9 +19,9 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
-from potluck.protocol.hub import FoundModel, HubRefusal, OpenedModel
+from potluck.protocol.local_messages import FoundModel, HubRefusal, OpenedModel
 from potluck.sentences import sentence
-from potluck.unreachable import is_of_network, why_unreachable
+from potluck.unreachable import is_network_error, why_unreachable
 
 MAX_FOUND = 20
 _REACH_TIMEOUT_S = 8.0  # the library asks for half a minute before it says that nobody is there
@@ -51,7 +51,7 @@ def search_hub(words: str) -> list[FoundModel]:
             sentence("the hub answered {number}", number=error.response.status_code), hint=sentence("try again later")
         ) from error
     except Exception as error:
-        if not is_of_network(error):
+        if not is_network_error(error):
             raise
         why, advice = why_unreachable(urlsplit(endpoint).hostname or endpoint, error)
         raise PotluckError(

@@ -19,7 +19,7 @@ from potluck.checkpoint.families import SAME_LAYERS, decoder_class, decoder_of, 
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
-from potluck.model_folder import SMALL
+from potluck.model_files import SMALL
 from potluck.protocol.swarm import LOCAL_REVISION, MAX_BLOCKS
 from potluck.sentences import sentence
 

@@ -6,9 +6,8 @@ from potluck.client.model import (
     AutoDistributedModelForSequenceClassification,
     Session,
 )
-from potluck.client.report import AuditReport, HopReport, RouteReport
-from potluck.client.tuning import PromptTuning
-from potluck.client.value_head import ValueHead
+from potluck.client.session.reports import AuditReport, HopReport, RouteReport
+from potluck.client.tuning.modules import PromptTuning, ValueHead
 
 __all__ = [
     "AuditReport",

@@ -17,12 +17,12 @@ from torch import Tensor
 from transformers import Cache
 
 from potluck.client.config import ClientConfig
-from potluck.client.flight import Flight
 from potluck.client.loop import side_by_side
-from potluck.client.own_adapters import OwnAdapter
-from potluck.client.report import RouteReport
-from potluck.client.rows import RowGroup, group_rows, put_back, refuse_right_padding
-from potluck.client.session import InferenceSession
+from potluck.client.rows import RowGroup, group_rows, join_groups, refuse_right_padding
+from potluck.client.session.flight import Flight
+from potluck.client.session.inference_session import InferenceSession
+from potluck.client.session.reports import RouteReport
+from potluck.client.tuning.own_adapters import OwnAdapter
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -121,7 +121,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         order, self._order = self._order, None  # the sessions keep it from here on, even if the step fails
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
-        self.output = put_back(parts, hidden)
+        self.output = join_groups(parts, hidden)
         return self.output
 
     @property

@@ -2,6 +2,8 @@
 
 Also tells slow servers from frozen ones: while an answer is late, the client pings the server. An engine answers pings
 even while it computes.
+
+Asks a server what a new session would cost there now.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from potluck.client.config import ClientConfig
-from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Signer, Tab
+from potluck.client.tuning.own_adapters import AdapterPart
 from potluck.foreign import SessionCoding, adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
@@ -26,18 +28,22 @@ from potluck.protocol.messages import (
     BackwardRequest,
     Caller,
     ForwardRequest,
+    Quote,
+    QuoteRequest,
     SessionOpening,
     StepReply,
     StepRequest,
     TensorReply,
 )
-from potluck.protocol.records import ServerRecord
+from potluck.protocol.records import LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
-from potluck.routing.pace import Patience
+from potluck.routing.experience import Patience
 from potluck.routing.route import RouteHop
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner
+from potluck.wire.message import decode_reply, encode
+from potluck.wire.protocols import QUOTE
 from potluck.wire.tensors import encode_parts
 
 T = TypeVar("T")
@@ -317,3 +323,20 @@ _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 
 _LAST_LOOK_S = 0.05  # at what has arrived while this process itself did not run
+
+
+_TIMEOUT_S = 1.0  # a server that takes longer is not a good choice
+
+
+async def fetch_quote(host: Host, server: LiveServer, request: QuoteRequest) -> LiveServer:
+    """Return a server with its present load. Raises RemoteError: UNREACHABLE, or why it refuses such a session."""
+    quote = decode_reply(await host.call(server.peer_id, QUOTE, encode(request), timeout_s=_TIMEOUT_S), Quote)
+    heartbeat = replace(
+        server.heartbeat,
+        batch=quote.batch,
+        step_ms=quote.step_ms,
+        queue_ms=quote.queue_ms,
+        cache_tokens_left=quote.free_tokens,
+        queued_tokens=0,
+    )
+    return LiveServer(server.record, heartbeat)

@@ -11,7 +11,7 @@ from potluck.errors import UsageError
 from potluck.p2p.joining import OnWaiting, TryAgainError
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import AUDITS, PACKINGS
-from potluck.routing.pace import Patience
+from potluck.routing.experience import Patience
 from potluck.sentences import Sentence, sentence
 
 log = logging.getLogger(__name__)

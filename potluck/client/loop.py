@@ -1,4 +1,6 @@
-"""Runs an event loop in a background thread and lets ordinary code call into it.
+"""Ends what threads do for a caller when the caller leaves.
+
+Runs an event loop in a background thread and lets ordinary code call into it.
 
 Users call models from their own threads; the network lives in this one. A call is handed over with one lock instead of
 two futures, because that happens for each generated token.
@@ -11,12 +13,67 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
-from potluck.client.leaving import ends_with_caller, working_for
 from potluck.errors import NetworkError, UsageError
 from potluck.tasks import cancel_and_wait
+
+
+class CancelScope:
+    """Ends what threads do for a caller when it leaves. Any thread may call `leave`.
+
+    Blocking calls within `working` belong to the caller (`on_cancel`), those that begin later, too.
+    """
+
+    def __init__(self) -> None:
+        self.has_left = False
+        self._lock = threading.Lock()
+        self._ends: list[Callable[[], object]] = []
+
+    def leave(self) -> None:
+        with self._lock:
+            self.has_left = True
+            ends = list(self._ends)
+        for end in ends:
+            end()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Work for the caller in this thread, for as long as the block runs."""
+        token = current_scope.set(self)
+        try:
+            yield
+        finally:
+            current_scope.reset(token)
+
+
+current_scope: ContextVar[CancelScope | None] = ContextVar("leaving", default=None)
+"""The caller for whom this thread works, if there is one that may leave."""
+
+
+@contextmanager
+def on_cancel(end: Callable[[], object]) -> Iterator[None]:
+    """Call `end`, in any thread, when the caller for whom this thread works leaves before the block has ended."""
+    leaving = current_scope.get()
+    if leaving is None:
+        yield
+        return
+    with leaving._lock:
+        leaving._ends.append(end)
+        has_left = leaving.has_left
+    if has_left:
+        end()
+    token = current_scope.set(None)  # `end` also ends the calls within the block
+    try:
+        yield
+    finally:
+        current_scope.reset(token)
+        with leaving._lock:
+            leaving._ends.remove(end)
+
 
 T = TypeVar("T")
 
@@ -71,9 +128,9 @@ class LoopThread:
         self._calls.add(call)
         try:
             loop.call_soon_threadsafe(call.begin, loop)
-            if working_for.get() is None:
+            if current_scope.get() is None:
                 return call.wait(self.post)
-            with ends_with_caller(lambda: self.post(lambda: call.cancel(BrokenPipeError("the caller is gone")))):
+            with on_cancel(lambda: self.post(lambda: call.cancel(BrokenPipeError("the caller is gone")))):
                 return call.wait(self.post)
         finally:
             self._calls.discard(call)

@@ -19,25 +19,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.cache import rolls_back
+from potluck.blocks.cache.session_cache import rolls_back
 from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import cache_name, can_audit, has_experts
 from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
-from potluck.client.draft_model import DraftModel
-from potluck.client.drafter import Drafter, Drafting
-from potluck.client.drafts import MAX_DRAFT, StepTimes
+from potluck.client.drafting.decoding import Chosen, Together, speculate
+from potluck.client.drafting.draft_model import DraftModel
+from potluck.client.drafting.drafter import Drafter, Drafting
+from potluck.client.drafting.head import Head, HeadText, load_head
+from potluck.client.drafting.payoff import MAX_DRAFT, StepTimes
 from potluck.client.ends import Ends
-from potluck.client.head import Head, HeadText, load_head
-from potluck.client.outages import OnWait
-from potluck.client.own_adapters import remote_places
 from potluck.client.remote import RemoteBlocks, refuse_copies
-from potluck.client.report import AuditReport, RouteReport
-from potluck.client.speculation import Chosen, speculate
+from potluck.client.session.reports import AuditReport, OnWait, RouteReport
 from potluck.client.swarm_client import SwarmClient
-from potluck.client.together import Together
+from potluck.client.tuning.own_adapters import linear_places
 from potluck.errors import CheckpointError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
@@ -383,7 +381,7 @@ def attach(
     model._checkpoint = checkpoint
     model.eval()
     decoder, layers = _around(model, blocks)
-    blocks.places = remote_places(layers.shown)
+    blocks.places = linear_places(layers.shown)
     decoder.register_forward_pre_hook(blocks.note_inputs, with_kwargs=True, prepend=True)
     model._cache_name = cache_name(decoder)
     model._ends = Ends(weakref.proxy(model), decoder, model._cache_name)

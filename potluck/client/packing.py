@@ -26,7 +26,7 @@ _GAIN: Final = 0.1  # of the time that a long message takes to arrive; a short o
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class NetworkPath:
     """A measured way between two nodes."""
 
     link_mbps: float
@@ -34,7 +34,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Payload:
     """What a session sends at first.
 
     Attributes:
@@ -52,7 +52,9 @@ def speaks_packed(record: ServerRecord) -> bool:
     return record.packing_error is not None
 
 
-def choose_ways(config: ClientConfig, load: Load, servers: Sequence[ServerRecord], ways: Sequence[Way]) -> list[bool]:
+def choose_packed_paths(
+    config: ClientConfig, load: Payload, servers: Sequence[ServerRecord], ways: Sequence[NetworkPath]
+) -> list[bool]:
     """Return on which ways hidden states are rounded: to the first server, between any two, and back from the last.
 
     Args:
@@ -74,7 +76,7 @@ def may_pack(config: ClientConfig, hidden_size: int, records: Sequence[ServerRec
     return config.packing == "on" or all(record.format.dtype != "float32" for record in records)
 
 
-def is_worth_packing(load: Load, way: Way) -> bool:
+def is_worth_packing(load: Payload, way: NetworkPath) -> bool:
     """Tell whether packing makes long messages arrive a tenth sooner, and hardly delays short ones."""
     byte_s = 8e-6 / max(way.link_mbps, 1e-3)
     plain_s = load.hidden_size * load.value_bytes * byte_s  # of a token

@@ -18,8 +18,8 @@ from transformers import Cache
 from potluck.checkpoint.families import CACHE_NAMES, MASKS_ONCE, cache_name
 from potluck.client.cache import RemoteCache
 from potluck.client.ends import JointCache
-from potluck.client.own_adapters import OwnAdapter, RemotePlace, gather
 from potluck.client.rows import RowGroup, group_rows
+from potluck.client.tuning.own_adapters import OwnAdapter, RemotePlace, collect_adapter
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -100,12 +100,12 @@ class RemoteBlocks(nn.Module):
                 raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
             if hidden.requires_grad and torch.is_grad_enabled():
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
-            own = None if cache.is_initialized else gather(self.places, self.span, cache.prefix)[0]
+            own = None if cache.is_initialized else collect_adapter(self.places, self.span, cache.prefix)[0]
             return cache.step(hidden, mask, None if prompts is None else prompts.detach(), own).to(device)
         if not hidden.numel():
             raise UsageError("there are no tokens to compute")
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
-        own, values = gather(self.places, self.span, None if cache is None else cache.prefix)
+        own, values = collect_adapter(self.places, self.span, None if cache is None else cache.prefix)
         is_trained = torch.is_grad_enabled() and any(
             each is not None and each.requires_grad for each in (hidden, prompts, values)
         )

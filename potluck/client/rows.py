@@ -66,7 +66,7 @@ def refuse_right_padding(groups: tuple[RowGroup, ...], tokens: int) -> None:
         raise UsageError("some rows are padded on the right, which generation cannot continue", hint=_LEFT_HINT)
 
 
-def put_back(parts: list[tuple[RowGroup, Tensor, int]], like: Tensor) -> Tensor:
+def join_groups(parts: list[tuple[RowGroup, Tensor, int]], like: Tensor) -> Tensor:
     """Join the outputs of groups in one [batch, tokens, hidden_size] tensor with zeros for padding.
 
     Args:

@@ -21,12 +21,12 @@ from operator import itemgetter
 
 import numpy as np
 
-from potluck.audit.track_records import has_record
+from potluck.audit.choices import has_record
+from potluck.client.calls import fetch_quote
 from potluck.client.config import ClientConfig
-from potluck.client.outages import Outages
-from potluck.client.packing import Way
-from potluck.client.quoting import quoted
+from potluck.client.packing import NetworkPath
 from potluck.client.recovery import NO_ANSWER, Action, Bans, Verdict, judge
+from potluck.client.session.reports import Outages
 from potluck.directory.directory import Directory
 from potluck.errors import NetworkError, SwarmError, UsageError
 from potluck.p2p.network import Host
@@ -36,10 +36,9 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, QuoteRequest
 from potluck.protocol.records import LiveServer, ServerRecord, span_digest
 from potluck.protocol.swarm import Swarm
-from potluck.routing.affinity import STICKINESS, Affinity, Parts
 from potluck.routing.candidates import UNKNOWN_RTT_S, exclusion
+from potluck.routing.experience import STICKINESS, Affinity, Parts, Slowness
 from potluck.routing.latency import between_servers, estimate_rtts
-from potluck.routing.pace import Slowness
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage
 from potluck.routing.search import DRAWS, MOST_ASKED, choose_adapter, draw_routes, find_route, reprice, shortlist
 from potluck.routing.servers import Ints, ServerColumns
@@ -321,7 +320,7 @@ class Servers:
         caller = self.introduce(record, span)
         question = QuoteRequest(self._swarm.prefix, span, request.rows, request.tokens, caller)
         try:
-            server = await quoted(self._host, server, question)
+            server = await fetch_quote(self._host, server, question)
         except RemoteError as error:
             if error.code is Code.UNREACHABLE:
                 silent.add(peer)
@@ -493,7 +492,7 @@ class Servers:
             revision_digest=span_digest(record.digests_of(span)) if record.is_ours else None,
         )
 
-    def ways(self, servers: Sequence[LiveServer], hidden_size: int) -> list[Way]:
+    def ways(self, servers: Sequence[LiveServer], hidden_size: int) -> list[NetworkPath]:
         """Return the ways from here to the first server, from each to the next, and from the last one back.
 
         A server measures its link to the internet, and some links to other servers.
@@ -503,10 +502,10 @@ class Servers:
         places = np.arange(len(servers))
         between = between_servers(servers, rtts_s, places[:-1], places[1:])
         pairs = [
-            Way(one.heartbeat.links_mbps.get(other.peer_id, min(mbps)), float(rtt_s))
+            NetworkPath(one.heartbeat.links_mbps.get(other.peer_id, min(mbps)), float(rtt_s))
             for (one, other), mbps, rtt_s in zip(pairwise(servers), pairwise(links), between, strict=True)
         ]
-        return [Way(links[0], float(rtts_s[0])), *pairs, Way(links[-1], float(rtts_s[-1]))]
+        return [NetworkPath(links[0], float(rtts_s[0])), *pairs, NetworkPath(links[-1], float(rtts_s[-1]))]
 
     async def _ping(self, peer: PeerId) -> bool:
         self._pinged.add(peer)

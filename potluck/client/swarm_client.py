@@ -12,21 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from potluck.client.audits import Audits
+from potluck.client.audits.auditing import Audits
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
-from potluck.client.own_adapters import OwnAdapter
-from potluck.client.replacements import Replacements
 from potluck.client.servers import Servers
-from potluck.client.session import InferenceSession
-from potluck.client.stateless import StatelessPasses
+from potluck.client.session.inference_session import InferenceSession
+from potluck.client.session.replacements import Replacements
+from potluck.client.tuning.own_adapters import OwnAdapter
+from potluck.client.tuning.passes import StatelessPasses
 from potluck.directory.seal import record_checks
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.joined import remember, remember_met
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
-from potluck.p2p.network import Host
+from potluck.p2p.network import Host, HostConfig
 from potluck.protocol.blocks import Span
 from potluck.tasks import BackgroundTasks, in_thread
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from msgspec.structs import astuple
 
 from potluck.directory import exchange
+from potluck.directory.exchange import DIGEST_BYTES, ENTRY_BYTES, Listing, bucket_of, entry_of
 from potluck.directory.fairness import turns
 from potluck.directory.fields import TAG_BYTES, tag_of
-from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, Listing, bucket_of, entry_of
 from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.table import Table
 

@@ -18,11 +18,10 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
-from potluck.directory.attempts import Attempts
-from potluck.directory.exchange import REPORT, Report, encode
+from potluck.directory.exchange import REPORT, FailureReport, encode
 from potluck.directory.fields import Links, links_of, tag_of
 from potluck.directory.gossip import Gossip
-from potluck.directory.reader import CALL_TIMEOUT_S, Reader
+from potluck.directory.reader import CALL_TIMEOUT_S, Reader, Sources
 from potluck.directory.seal import (
     MAX_STRETCH,
     BadAnnouncementError,
@@ -32,8 +31,7 @@ from potluck.directory.seal import (
     unseal,
     unseal_stored,
 )
-from potluck.directory.sources import Sources
-from potluck.directory.suspicion import watchers_of
+from potluck.directory.suspicion import Attempts, watchers_of
 from potluck.directory.table import Table
 from potluck.errors import NetworkError
 from potluck.foreign import adapter_for
@@ -187,7 +185,7 @@ class Directory:
         self._reported = {peer: when for peer, when in self._reported.items() if now - when < _REPORT_INTERVAL_S}
         self._reported[suspect] = now
         online = [item.peer_id for item in self.table.live(now) if item.heartbeat.state is ServerState.ONLINE]
-        message = encode(Report(public_key_of(suspect) or b""))
+        message = encode(FailureReport(public_key_of(suspect) or b""))
         calls = [
             self._host.call(watcher, REPORT, message, timeout_s=CALL_TIMEOUT_S)
             for watcher in watchers_of(suspect, online, self.table.person_of)

@@ -5,23 +5,82 @@ differ and has newer heartbeats and links. `Fetch` lists the asker's entries in 
 the records it lacks, with the place where the next page begins, and the last page names those that the other lacks.
 A push passes on announcements. A report names a server that failed a client. Authors sign their announcements, so nodes
 that pass them on can hold them back but cannot change them. Many parts of one length travel as one value.
+
+Lists the records of a node, so that two nodes find out with few bytes what one of them lacks.
+
+Records fall into buckets by the tag of their peer. The digest of a bucket is the sum of its entries, one for each
+record. Nodes compare digests and then only the buckets that differ (Dynamo's Merkle trees with two levels).
 """
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from potluck.directory.fields import TAG_BYTES
-from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, MAX_BUCKETS
+from potluck.directory.fields import TAG_BYTES, tag_of
 from potluck.directory.seal import KEY_BYTES, Body, Key, Kind, Sealed, Signature, Ticket
 from potluck.membership.identity import SIGNATURE_BYTES
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code
 from potluck.wire.errors import refusing
+
+ENTRY_BYTES: Final = 6
+DIGEST_BYTES: Final = 4
+MIN_BUCKETS: Final = 16
+MAX_BUCKETS: Final = 4096
+_BUCKET_SERVERS: Final = 16  # entries sent for one changed record; an unchanged bucket costs one digest
+
+
+def num_buckets_for(num_servers: int) -> int:
+    """Return a power of two that suits this number of servers."""
+    buckets = MIN_BUCKETS
+    while buckets * _BUCKET_SERVERS < num_servers and buckets < MAX_BUCKETS:
+        buckets *= 2
+    return buckets
+
+
+@lru_cache(maxsize=1 << 15)
+def entry_of(peer: PeerId, sequence: float) -> bytes:
+    """Return the entry of one record, derived from its peer and sequence number."""
+    return hashlib.sha256(b"%d:%b" % (round(sequence * 1000), peer.encode())).digest()[:ENTRY_BYTES]
+
+
+def bucket_of(peer: PeerId, of: int) -> int:
+    """Return the number of the bucket of `peer` among `of` buckets, a power of two."""
+    return int.from_bytes(tag_of(peer)[:2], "big") * of >> 16
+
+
+class Listing:
+    """A listing of records, given as peer and sequence number."""
+
+    def __init__(self, records: Iterable[tuple[PeerId, float]]) -> None:
+        self._buckets: list[dict[bytes, PeerId]] = [{} for _ in range(MAX_BUCKETS)]
+        for peer, sequence in records:
+            self._buckets[bucket_of(peer, MAX_BUCKETS)][entry_of(peer, sequence)] = peer
+
+    def bucket(self, number: int, of: int) -> dict[bytes, PeerId]:
+        """Return the peers by entry in bucket `number` of `of` buckets, a power of two."""
+        each = MAX_BUCKETS // of
+        return {
+            entry: peer
+            for bucket in self._buckets[number * each : (number + 1) * each]
+            for entry, peer in bucket.items()
+        }
+
+    def digests(self, num_buckets: int) -> list[bytes]:
+        return [_digest(self.bucket(number, num_buckets)) for number in range(num_buckets)]
+
+
+def _digest(entries: Iterable[bytes]) -> bytes:
+    total = sum(int.from_bytes(entry, "big") for entry in entries)
+    return (total % (1 << 8 * DIGEST_BYTES)).to_bytes(DIGEST_BYTES, "big")
+
 
 COMPARE: Final = "PotluckDirectory.rpc_compare"  # unary, as all of these
 FETCH: Final = "PotluckDirectory.rpc_fetch"
@@ -160,7 +219,7 @@ class Push(Struct, frozen=True, array_like=True):
     announcements: Annotated[list[Sealed], Meta(max_length=MAX_PUSHED)]
 
 
-class Report(Struct, frozen=True, array_like=True):
+class FailureReport(Struct, frozen=True, array_like=True):
     suspect: Key
 
 

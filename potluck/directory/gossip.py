@@ -18,11 +18,10 @@ from functools import partial
 
 from potluck.directory import exchange
 from potluck.directory.answers import Answers
-from potluck.directory.attempts import Attempts
 from potluck.directory.fairness import RateLimiter, in_turns
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import Announcement, Kind, Sealed
-from potluck.directory.suspicion import Complaints
+from potluck.directory.suspicion import Attempts, Complaints
 from potluck.directory.table import Table, is_up
 from potluck.errors import NetworkError
 from potluck.membership.identity import peer_id_of
@@ -143,7 +142,7 @@ class Gossip:
 
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
         person = self._count(self._reports, peer)
-        suspect, num_people = peer_id_of(exchange.decode(exchange.Report, body).suspect), self._table.num_people
+        suspect, num_people = peer_id_of(exchange.decode(exchange.FailureReport, body).suspect), self._table.num_people
         if self._host.is_on_probation(peer):
             return b""
         if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):

@@ -29,8 +29,7 @@ from potluck.directory.fields import (
     record_values,
 )
 from potluck.membership.identity import SIGNATURE_BYTES, Identity, is_signed_by, peer_id_of, public_key_of
-from potluck.p2p.config import RecordCheck
-from potluck.p2p.network import DhtKey
+from potluck.p2p.network import DhtKey, RecordCheck
 from potluck.protocol.blocks import PeerId, PersonOf
 from potluck.protocol.records import Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm

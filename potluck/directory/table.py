@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from potluck.directory.fields import Links, tag_of
 from potluck.directory.seal import Announcement, Kind
-from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_peer_a_person
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 
 MAX_SERVERS = 20_000  # bounds the memory that made-up servers can fill
@@ -26,7 +26,7 @@ class Table:
     Of a person with too many servers, those with the lowest tags count, so that all nodes keep the same ones.
     """
 
-    def __init__(self, person_of: PersonOf = each_for_itself, *, max_servers: int = MAX_SERVERS) -> None:
+    def __init__(self, person_of: PersonOf = each_peer_a_person, *, max_servers: int = MAX_SERVERS) -> None:
         self.version = 0
         self.person_of = person_of
         self._max_servers = max_servers

@@ -5,17 +5,21 @@ streams, what they hold, and requests that are being answered are counted while 
 budget are refused. A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking
 is to be thrown out, which costs less than refusing it again and again. Presentations are paid for by the address they
 come from, too.
+
+How many newcomers an enroller's node takes from one part of the network. No I/O and no clock.
 """
 
 from __future__ import annotations
 
+import ipaddress
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TypeVar
 
 from potluck.membership.presentation import MAX_PRESENTATION_BYTES
-from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonId, each_peer_a_person
 
 Key = TypeVar("Key")
 
@@ -169,7 +173,7 @@ class Budgets:
         max_streams: of everybody together. When they are open, only those with less than an equal share get more.
     """
 
-    person_of: Callable[[PeerId], PersonId | None] = each_for_itself
+    person_of: Callable[[PeerId], PersonId | None] = each_peer_a_person
     is_on_probation: Callable[[PeerId], bool] = lambda peer: False
     max_streams: int = 4096
     _persons: dict[PersonId, _Account] = field(default_factory=dict)
@@ -303,3 +307,43 @@ def _make_room(accounts: dict[Key, _Account]) -> None:
         del accounts[key]
     if len(accounts) >= _MAX_REMEMBERED:
         del accounts[next(iter(accounts))]
+
+
+NEWCOMERS_OF_A_PLACE = 8  # a day: a household, or some people of one provider
+_DAY_S = 86_400
+_MAX_PLACES = 8192  # remembered; then the oldest is forgotten
+_IPV4_BITS, _IPV6_BITS = 24, 48  # what one person usually gets from a provider at once
+
+
+def place_of(origin: str) -> str:
+    """Return the range of an address: /24 of an IPv4 one, /48 of an IPv6 one; unknown addresses share one place.
+
+    Args:
+        origin: an IP address, or a network of IPv6.
+    """
+    try:
+        network = ipaddress.ip_network(origin, strict=False)
+    except ValueError:
+        return "unknown"
+    bits = _IPV4_BITS if network.version == 4 else _IPV6_BITS
+    return str(ipaddress.ip_network((network.network_address, bits), strict=False))
+
+
+@dataclass(slots=True)
+class Newcomers:
+    """Whom one enroller's node took lately, by place."""
+
+    _times: dict[str, deque[float]] = field(default_factory=dict)
+
+    def take(self, place: str, now_s: float) -> bool:
+        """Count one more; False if it is one too many."""
+        times = self._times.get(place, deque())
+        while times and times[0] <= now_s - _DAY_S:
+            times.popleft()
+        if len(times) >= NEWCOMERS_OF_A_PLACE:
+            return False
+        if place not in self._times and len(self._times) >= _MAX_PLACES:
+            del self._times[next(iter(self._times))]
+        times.append(now_s)
+        self._times[place] = times
+        return True

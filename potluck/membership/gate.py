@@ -30,7 +30,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import PotluckError
-from potluck.membership.enrolling import Newcomers, place_of
+from potluck.membership.budgets import Newcomers, place_of
 from potluck.membership.identity import Identity, public_key_of
 from potluck.membership.members import Person
 from potluck.membership.membership import Membership

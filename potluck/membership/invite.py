@@ -26,7 +26,7 @@ from potluck.membership.records import (
     Request,
     Seats,
     Ticket,
-    consenting,
+    consent_to_listing,
     is_signed,
     public_key,
     read_record,
@@ -205,7 +205,7 @@ def _refuse_expired(invite: Invite, now_s: float) -> None:
 def _request(invite: Invite, ticket: Ticket, machine: Identity, machine_name: str) -> bytes:
     """Return what a computer asks with to be listed."""
     key = invite.swarm.founder_key or b""
-    consent = consenting(key, ticket.person, machine.private_key, machine_name)
+    consent = consent_to_listing(key, ticket.person, machine.private_key, machine_name)
     holder = Ed25519PrivateKey.from_private_bytes(invite.seed or b"")
     return sign(key, Request(ticket.person, invite.proof, consent), holder).data
 

@@ -2,12 +2,18 @@
 
 Only the owner may read the file and its checked copy, and one process at a time changes them: what a leader decides is
 in the file before anybody hears of it.
+
+Remembers where members were found, for when the addresses of an invite lead nowhere any more.
+
+A few addresses of each swarm in one small file with a checked copy. Nothing in it is trusted: a peer that is dialled
+proves its id, and the gate finds out whether it belongs to the swarm.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,20 +22,78 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import CheckedFile, DamagedError, state_file
 from potluck.errors import PotluckError, UsageError
 from potluck.locks import locked
 from potluck.membership.identity import Identity
 from potluck.membership.invite import accept, decode_invite, renewed
 from potluck.membership.leadership import found, tend
 from potluck.membership.membership import Membership, decode_membership, encode_membership
-from potluck.membership.met_peers import MetPeers
-from potluck.membership.own_names import OwnNames, OwnNamesFile, guessed
+from potluck.membership.own_names import OwnNames, OwnNamesFile, guessed_names
 from potluck.membership.pasted import find_invite, is_pasted
 from potluck.membership.records import Content, Record, read_all
 from potluck.protocol.codec import decode, encode
-from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
+from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm, is_bootstrap_address
 from potluck.sentences import Sentence, sentence
+
+log = logging.getLogger(__name__)
+
+MAX_PEERS = 8  # of a swarm
+MAX_ADDRESSES = 2  # of a peer
+_MAX_SWARMS = 64
+
+
+def merged(met: Iterable[str], before: Iterable[str]) -> tuple[str, ...]:
+    """Return the addresses to remember: of the peers just met, then of those met before. Pure.
+
+    A peer that was met again is known by its new addresses only.
+    """
+    found: dict[str, list[str]] = {}
+    for addresses in (met, before):
+        are_old = set(found)
+        for address in addresses:
+            peer = _peer(address)
+            if peer not in are_old and is_bootstrap_address(address):
+                found.setdefault(peer, []).append(address)
+    peers = list(found.values())[:MAX_PEERS]
+    return tuple(address for addresses in peers for address in list(dict.fromkeys(addresses))[:MAX_ADDRESSES])
+
+
+class MetPeers:
+    """The file. A damaged one without a good copy is set aside, and the memory starts anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = state_file(path, dict[str, tuple[str, ...]])
+
+    def load(self) -> dict[str, tuple[str, ...]]:
+        """Return the addresses by the swarm's name; none if the file is out of reach."""
+        try:
+            return {name: merged(those, ()) for name, those in (self._file.read() or {}).items()}
+        except OSError as error:
+            log.debug("cannot read %s: %s", self._file.path, error)
+            return {}
+
+    def remember(self, swarm: str, met: Iterable[str]) -> None:
+        """Keep where members of a swarm were just found; on a full disk nothing changes."""
+        known = self.load()
+        addresses = merged(met, known.get(swarm, ()))
+        if addresses != known.get(swarm, ()):
+            self._write({swarm: addresses} | {name: those for name, those in known.items() if name != swarm})
+
+    def forget(self, swarm: str) -> None:
+        """Forget the members of a swarm that was left."""
+        known = self.load()
+        if known.pop(swarm, None) is not None:
+            self._write(known)
+
+    def _write(self, known: dict[str, tuple[str, ...]]) -> None:
+        with contextlib.suppress(OSError):
+            self._file.write(dict(list(known.items())[:_MAX_SWARMS]))
+
+
+def _peer(address: str) -> str:
+    return address.rpartition("/p2p/")[2]
+
 
 _VERSION = 3
 _APP = "potluck"
@@ -234,7 +298,7 @@ class JoinedSwarms:
 
     def _own(self, chosen: OwnNames) -> OwnNames:
         known = self._names.keep(chosen)
-        return known.or_else(guessed(known.person)).or_else(_NAMELESS)
+        return known.or_else(guessed_names(known.person)).or_else(_NAMELESS)
 
     def machine(self) -> Identity:
         """Return this computer's key, made at the first call."""

@@ -47,7 +47,7 @@ _CROWD, _CROWD_S = 3, 60  # guests of one invite in so many seconds; further one
 
 
 @dataclass(frozen=True, slots=True)
-class SwarmModel:
+class ChosenModel:
     """A model for a swarm. `weights`: SHA-256 of the manifest of its files; empty: any files of that name count."""
 
     name: str
@@ -133,7 +133,7 @@ def public_seats(membership: Membership, now_s: float) -> Seats:
     return Seats(public_key(seed), MAX_PEOPLE_OF_INVITE, int(now_s + _PUBLIC_DAYS * DAY_S), seed)
 
 
-def choose_model(membership: Membership, model: SwarmModel) -> Choose:
+def choose_model(membership: Membership, model: ChosenModel) -> Choose:
     """Return the decision by which the swarm serves another model, or other files of the same one.
 
     Raises:
@@ -148,7 +148,7 @@ def choose_model(membership: Membership, model: SwarmModel) -> Choose:
     return Choose(model.name, model.num_blocks, f"{stem}-{secrets.token_hex(4)}", model.revision, model.weights)
 
 
-def choose_draft(membership: Membership, draft: SwarmModel | None) -> ChooseDraft:
+def choose_draft(membership: Membership, draft: ChosenModel | None) -> ChooseDraft:
     """Return the decision by which a small model drafts for the swarm's present one; None: nothing drafts."""
     prefix = membership.swarm.prefix
     return ChooseDraft(prefix) if draft is None else ChooseDraft(prefix, draft.name, draft.revision, draft.weights)

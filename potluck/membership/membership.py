@@ -30,7 +30,7 @@ from potluck.membership.records import (
     Rank,
     Record,
     RecordError,
-    consenting,
+    consent_to_listing,
     raw_content,
     read_record,
     sign,
@@ -197,7 +197,7 @@ class Membership:
         if self.person_key is None or self.swarm.is_open or self.has_machine(machine.public_key):
             return self
         return self.with_machine(
-            consenting(_swarm_key(self.swarm), _public(self.person_key), machine.private_key, name)
+            consent_to_listing(_swarm_key(self.swarm), _public(self.person_key), machine.private_key, name)
         )
 
     def writing(

@@ -60,7 +60,7 @@ class OwnNamesFile:
         return names
 
 
-def guessed(person: str = "") -> OwnNames:
+def guessed_names(person: str = "") -> OwnNames:
     """Return the user's real or log-in name, empty if it is only root's, and a name of this computer.
 
     Args:

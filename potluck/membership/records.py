@@ -373,7 +373,7 @@ def raw_content(content: Content) -> bytes:
     return msgspec.msgpack.encode(content)
 
 
-def consenting(swarm_key: bytes, person: bytes, machine: Ed25519PrivateKey, name: str) -> Machine:
+def consent_to_listing(swarm_key: bytes, person: bytes, machine: Ed25519PrivateKey, name: str) -> Machine:
     """Return a computer that agrees to be listed by a person."""
     return Machine(machine.public_key().public_bytes_raw(), name, machine.sign(_CONSENT + swarm_key + person))
 

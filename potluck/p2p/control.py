@@ -2,13 +2,17 @@
 
 Unary calls share one lasting connection, and each stream has its own. p2pd answers a question about itself on a
 connection of its own, too.
+
+A p2pd of its own, nameless and for a moment: what a stranger sees of a peer.
+
+It listens nowhere and uses no relay, so a peer that it reaches can be reached by everybody who is where we are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,22 +20,20 @@ from typing import Any, TypeVar
 from hivemind.proto import p2pd_pb2 as pb
 from hivemind.utils.multiaddr import Multiaddr
 
+from potluck.allowance import stretched
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Lease
 from potluck.membership.gate import OpenGate
-from potluck.p2p.addresses import encoded, peer_id, raw_peer
-from potluck.p2p.contention import stretched
 from potluck.p2p.daemon_process import DaemonProcess
+from potluck.p2p.encoding import delimited, encoded_multiaddr, peer_id, raw_peer
 from potluck.p2p.frames import FrameStream
-from potluck.p2p.origins import Origins
-from potluck.p2p.reception import Handler, Reception, Terms
-from potluck.p2p.unary import UnaryConnection, checked, failure, in_time
-from potluck.p2p.varint import delimited
+from potluck.p2p.reception import Handler, Origins, Reception, Terms
+from potluck.p2p.unary import UnaryConnection, call_failure, checked_response, in_time
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
 from potluck.tasks import BackgroundTasks, cancel_and_wait
-from potluck.wire.refusals import encode_refusal
+from potluck.wire.errors import encode_refusal
 
 T = TypeVar("T")
 
@@ -109,7 +111,7 @@ class P2pdClient:
         """Dial a peer, at `addrs` (without /p2p/) or wherever the network knows it. Raises NetworkError."""
         connect = pb.ConnectRequest(
             peer=raw_peer(peer),
-            addrs=[encoded(addr) for addr in addrs],
+            addrs=[encoded_multiaddr(addr) for addr in addrs],
             timeout=_whole_seconds(timeout_s),
         )
         await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
@@ -196,7 +198,7 @@ class P2pdClient:
         try:
             stream, _ = await self._connect(message, timeout_s, max_frame_bytes)
         except NetworkError as error:
-            raise failure(f"no stream to the peer: {error.message}") from error
+            raise call_failure(f"no stream to the peer: {error.message}") from error
         stream.on_stranger = lambda: self._gate.forget(peer)
         self._keep(stream, peer)
         return stream
@@ -243,7 +245,7 @@ class P2pdClient:
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not answered.done():
                 raise NetworkError(sentence("the peer-to-peer process closed the connection"))
-            return stream, checked(answered.result())
+            return stream, checked_response(answered.result())
         except BaseException as error:
             stream.close_now()
             if isinstance(error, TimeoutError):
@@ -299,3 +301,22 @@ class P2pdClient:
 
 def _whole_seconds(timeout_s: float) -> int:
     return max(1, int(timeout_s))
+
+
+@contextlib.asynccontextmanager
+async def nameless_node(folder: Path, name: str, *, announce: str = "") -> AsyncIterator[P2pdClient]:
+    """A node that ends with the context. Raises NetworkError if it does not start.
+
+    Args:
+        folder: where its sockets live, told apart by `name`.
+        announce: the address it comes from, as others see it. With one it also answers p2pd's own question whether a
+            dial arrives (AutoNAT), which p2pd only asks peers with public addresses.
+    """
+    arguments = ["-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
+    if announce:
+        arguments += ["-autonat=1", f"-announceAddrs={announce}"]
+    control = await P2pdClient.start(folder, arguments, Terms(), name=name)
+    try:
+        yield control
+    finally:
+        await control.close()

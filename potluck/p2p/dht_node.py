@@ -26,17 +26,15 @@ from hivemind.p2p.p2p_daemon_bindings.datastructures import PeerID
 from hivemind.proto import dht_pb2
 from hivemind.utils.serializer import MSGPackSerializer
 
+from potluck.allowance import MAX_STRETCH, stretched
 from potluck.errors import NetworkError
-from potluck.p2p.config import RecordCheck
-from potluck.p2p.contention import MAX_STRETCH, stretched
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, OURSELVES, BoundedStorage, sender
 from potluck.p2p.joining import NOBODY_ANSWERS_HINT, TryAgainError
-from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue
+from potluck.p2p.network import MAX_HORIZON_S, MAX_RECORD_BYTES, DhtKey, DhtSubkey, DhtValue, RecordCheck, is_plausible
 from potluck.p2p.reception import Handler
-from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.p2p.unary import in_time
-from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_peer_a_person
 from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
@@ -240,7 +238,7 @@ class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is unty
         if check is None:
             return True
         # This node keeps members' records only. One that it reads may be of a member whom it has not heard of.
-        person_of = each_for_itself if sender.get() == OURSELVES else self._person_of
+        person_of = each_peer_a_person if sender.get() == OURSELVES else self._person_of
         return check(subkey, _TolerantSerializer.loads(record.value), record.expiration_time, person_of)
 
 

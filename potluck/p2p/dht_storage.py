@@ -21,7 +21,7 @@ from hivemind.dht.routing import DHTID
 from hivemind.dht.storage import DictionaryDHTValue
 from hivemind.utils.timed_storage import ValueWithExpiration
 
-from potluck.protocol.blocks import PeerId, PersonOf, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonOf, each_peer_a_person
 
 MAX_STORE_BYTES = 32 * 1024 * 1024  # 3,000 stock records of 2 KB, four times over
 MAX_KEY_BYTES = 2 * 1024 * 1024  # one answer carries a whole key, and must stay below 4 MiB
@@ -64,7 +64,7 @@ class BoundedStorage:
         self,
         checked: Collection[DHTID] = (),
         *,
-        person_of: PersonOf = each_for_itself,
+        person_of: PersonOf = each_peer_a_person,
         max_bytes: int = MAX_STORE_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:

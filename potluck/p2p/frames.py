@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+from potluck.p2p.encoding import decode_varint
 from potluck.p2p.pacing import Pacer
-from potluck.p2p.varint import decode_varint
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.refusals import decode_refusal
+from potluck.protocol.values import Buffer
+from potluck.wire.errors import decode_refusal
 
 HEADER_BYTES = 9
 MESSAGE, ERROR = 0, 1

@@ -21,35 +21,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from potluck.allowance import stretched
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
 from potluck.locks import lock
-from potluck.membership.budgets import Budgets
-from potluck.membership.enrolling import place_of
+from potluck.membership.budgets import Budgets, place_of
 from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
-from potluck.p2p import addresses, dht_node, ports
-from potluck.p2p.config import HostConfig
-from potluck.p2p.contention import stretched
-from potluck.p2p.control import P2pdClient
+from potluck.p2p import dht_node
+from potluck.p2p import encoding as addresses
+from potluck.p2p import listening as ports
+from potluck.p2p.control import P2pdClient, nameless_node
 from potluck.p2p.dht_node import DhtNode
-from potluck.p2p.finding import WHERE, Finder, order
+from potluck.p2p.finding import WHERE, Finder, greet, keep_meeting, met_before, order, ways_in
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
-from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
-from potluck.p2p.nameless import nameless_node
+from potluck.p2p.listening import announced_addresses, own_ips
 from potluck.p2p.nearby import NearbySearch
-from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Refusal, Stream, StreamHandler, UnaryHandler
-from potluck.p2p.origins import first_origin
-from potluck.p2p.own_ips import announced, own_ips
-from potluck.p2p.reception import Handler, Terms
+from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, HostConfig, Refusal, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.reception import Handler, Terms, disconnect_strangers, first_origin
 from potluck.p2p.runtime_dir import RuntimeDir
-from potluck.p2p.silence import keep_out
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
 from potluck.tasks import BackgroundTasks, keep_running
+from potluck.wire.errors import encode_refusal
 from potluck.wire.protocols import DIAL_BACK
-from potluck.wire.refusals import encode_refusal
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +126,7 @@ class Libp2pHost:
         """
         _quiet_hivemind()
         for addr in (*config.listen_addrs, *config.announce_addrs):
-            addresses.checked(addr)
+            addresses.checked_multiaddr(addr)
         is_known_identity = config.identity_path is not None and config.identity_path.exists()
         identity = Identity.load_or_create(config.identity_path) if config.identity_path else Identity.generate()
         self = cls(config, identity)
@@ -156,7 +152,7 @@ class Libp2pHost:
         self._tasks.start(self._guard_directory())
         if self.members is not None:
             asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
-            self._tasks.start(keep_running("watching for twins", partial(keep_out, *asked)))
+            self._tasks.start(keep_running("watching for twins", partial(disconnect_strangers, *asked)))
             self._tasks.start(keep_running("meeting members", partial(self._meet, self.members)))
         self._nearby.is_joined = bool(self._bootstrap)
         self._tasks.start(keep_running("meeting members nearby", self._greet_neighbours))
@@ -187,7 +183,7 @@ class Libp2pHost:
 
     async def addresses(self) -> tuple[str, ...]:
         _, told = await self._running().identify()
-        return told if self._config.announce_addrs else announced(told, self._config.listen_addrs, own_ips())
+        return told if self._config.announce_addrs else announced_addresses(told, self._config.listen_addrs, own_ips())
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
         await self._serve(protocol, Handler(handler, refuse))

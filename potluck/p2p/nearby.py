@@ -30,8 +30,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from msgspec import Meta, Struct
 
-from potluck.p2p.config import OnAddresses, ignore
 from potluck.p2p.joining import delays_s
+from potluck.p2p.network import OnAddresses, ignore
 from potluck.protocol.blocks import PeerId
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 

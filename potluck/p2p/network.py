@@ -1,21 +1,30 @@
 """The interface to the peer-to-peer network: calls and streams addressed by peer id, and the DHT.
 
 `libp2p.py` implements it on p2pd and hivemind. This layer moves frames and knows nothing of what is in them.
+
+Bounds for calls and for any DHT record, whoever wrote it, shared by the real network and the fake one.
+
+What a node of the network is started with. Imports nothing heavy.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from potluck.membership.budgets import Budgets
-from potluck.membership.gate import MembersGate
+from potluck.membership.gate import MembersGate, OnNews
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, PersonId
-from potluck.protocol.buffers import Buffer
+from potluck.membership.membership import Membership
+from potluck.p2p.joining import OnWaiting
+from potluck.p2p.listening import is_loopback
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf
 from potluck.protocol.codes import RemoteError
-from potluck.wire.refusals import encode_refusal
+from potluck.protocol.values import Buffer
+from potluck.wire.errors import encode_refusal
 
 Refusal = Callable[[RemoteError], bytes]
 """Encodes a refusal for the callers of one protocol."""
@@ -168,3 +177,59 @@ class Host(Protocol):
 
     async def close(self) -> None:
         """Stop everything this node started. Idempotent."""
+
+
+MAX_RECORD_BYTES = 65_536  # a stock record with 32 pings has about 2 KB, ours with 200 digests about 6
+MAX_HORIZON_S = 900.0  # the longest announcement, a stretched heartbeat, lasts 300 s; stock peers store for 240 s
+MAX_UNARY_BYTES = 4 * 1024 * 1024  # p2pd's limit for the envelope, on both sides
+MAX_UNARY_BODY_BYTES = MAX_UNARY_BYTES - 512  # without call id, peer id and protocol name
+_MAX_SUBKEY_LETTERS = 256
+
+
+def is_plausible(subkey: object, expiration: float, *, now: float) -> bool:
+    """Return whether a record may be kept: it has a text subkey or none, and its end is finite and near, or past."""
+    if subkey is not None and not (isinstance(subkey, str) and len(subkey) <= _MAX_SUBKEY_LETTERS):
+        return False
+    return math.isfinite(expiration) and expiration <= now + MAX_HORIZON_S
+
+
+RecordCheck = Callable[[DhtSubkey, object, float, PersonOf], bool]
+"""subkey, decoded value, expiration (Unix seconds), whose node a peer is -> whether the record may be stored."""
+
+OnAddresses = Callable[[tuple[str, ...]], None]
+"""Called with addresses of members, each time that they are others than before."""
+
+
+def ignore(*told: object) -> None:
+    """Do nothing with what a node tells."""
+
+
+LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)
+
+
+@dataclass(frozen=True, slots=True)
+class HostConfig:
+    """A client needs nothing but `bootstrap_peers` and `dht_client`; a server names its listen addresses."""
+
+    membership: Membership | None = None  # what the node shows; None: it lets everybody in, as in an open swarm
+    identity_path: Path | None = None  # made if missing; None: a fresh identity for this run
+    listen_addrs: tuple[str, ...] = LOOPBACK
+    announce_addrs: tuple[str, ...] = ()  # replaces what peers are told; empty: all listen addresses
+    bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
+    dht_client: bool = False  # a client stores no records for others and is not dialled by them
+    relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
+    relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
+    finds_nearby: bool = False  # look for members on the local network, and be found there
+    on_news: OnNews = ignore  # told what is new of the members, to be kept; must not wait
+    on_leader: Callable[[], None] = ignore  # called when a leader's computer was heard; must not wait
+    on_met: OnAddresses = ignore  # told the full multiaddrs of members that answered, to be kept; must not wait
+    on_nearby: OnAddresses = ignore  # told whom the search of the local network has found; must not wait
+    record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
+    runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
+    patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes
+    on_waiting: OnWaiting = ignore  # told why it tries again
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the network lies within one computer."""
+        return all(map(is_loopback, (*self.listen_addrs, *self.bootstrap_peers)))

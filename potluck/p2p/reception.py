@@ -1,23 +1,139 @@
-"""Admits the calls and streams of peers, runs their handlers and words how they ended, within budgets and the gate."""
+"""Admits the calls and streams of peers, runs their handlers and words how they ended, within budgets and the gate.
+
+Tells p2pd which connections to close and which to keep, over one connection of its own, without waiting.
+
+p2pd answers each order in turn; nobody needs the answers. When it has too many connections it closes those that nobody
+marked first. A stranger that is thrown out would be back in milliseconds, so its connection stays for a second in which
+nobody listens, unless it sends a lot meanwhile.
+
+Knows from which address each stranger comes. p2pd tells only all connections at once, so it is asked seldom.
+
+Ends connections to peers that never present themselves, and keeps those that this node needs.
+
+A stranger may present itself and nothing else, but p2pd would keep its connection, and relay for it, as long as it
+likes. So a node looks every few seconds at who is connected. Whoever uses another node as a relay presents itself there
+too, and asks it something now and then: p2pd dials relays by itself, and they may have started anew.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ipaddress
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
+from hivemind.proto import p2pd_pb2 as pb
+
+from potluck.errors import NetworkError, PotluckError
 from potluck.membership.budgets import Budgets, Lease, Refused
 from potluck.membership.gate import PRESENT, Gate, OpenGate
-from potluck.p2p.addresses import peer_id
-from potluck.p2p.connections import Connections
+from potluck.p2p.encoding import delimited, peer_id
+from potluck.p2p.listening import host_of
 from potluck.p2p.network import Refusal
-from potluck.p2p.origins import Origins
 from potluck.p2p.pacing import Pacer
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.refusals import encode_refusal
+from potluck.wire.errors import encode_refusal
+
+_DEAF_S = 1.0
+_MAX_IGNORED = 32  # requests and streams of a peer meanwhile
+_TAG, _WEIGHT = "member", 100
+
+
+class Connections(asyncio.Protocol):
+    """The orders of one node to its p2pd."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._ignored: dict[bytes, int] = {}  # by peers that are thrown out in a moment
+
+    def close(self, peer: bytes) -> None:
+        """Close all connections to a peer."""
+        self._ignored.pop(peer, None)
+        self._order(pb.Request(type=pb.Request.DISCONNECT, disconnect=pb.DisconnectRequest(peer=peer)))
+
+    def throw_out(self, peer: bytes) -> None:
+        """Note that something of a peer was ignored, and close all connections to it soon."""
+        count = self._ignored[peer] = self._ignored.get(peer, 0) + 1
+        if count == 1:
+            asyncio.get_running_loop().call_later(_DEAF_S, self._close_ignored, peer)
+        elif count > _MAX_IGNORED:
+            self.close(peer)
+
+    def _close_ignored(self, peer: bytes) -> None:
+        if peer in self._ignored:
+            self.close(peer)
+
+    def keep(self, peer: bytes) -> None:
+        """Close connections to others first."""
+        tag = pb.ConnManagerRequest(type=pb.ConnManagerRequest.TAG_PEER, peer=peer, tag=_TAG, weight=_WEIGHT)
+        self._order(pb.Request(type=pb.Request.CONNMANAGER, connManager=tag))
+
+    def stop(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+
+    def _order(self, request: pb.Request) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(delimited(request.SerializeToString()))
+
+
+_EVERY_S = 0.25
+_PREFIX_BITS = 64  # of an IPv6 address: a household or a server has all addresses behind them to itself
+
+ListPeers = Callable[[], Awaitable[Mapping[PeerId, tuple[str, ...]]]]
+"""Returns the connected peers with the far ends of their connections. Raises NetworkError."""
+
+
+class Origins:
+    """The addresses of connected peers, as of the last time that p2pd was asked."""
+
+    def __init__(self, list_peers: ListPeers) -> None:
+        self._list_peers = list_peers
+        self._known: Mapping[PeerId, tuple[str, ...]] = {}
+        self._read_at = -_EVERY_S
+        self._reading = asyncio.Lock()
+
+    async def of(self, peer: PeerId) -> str:
+        """Return the address that a connected peer comes from; for a relayed one, the relay's. Empty: unknown."""
+        asked_at = _loop_s()
+        if peer not in self._known:
+            async with self._reading:
+                if self._read_at < asked_at:
+                    await self._read()
+        return first_origin(self._known.get(peer, ()))
+
+    async def _read(self) -> None:
+        await asyncio.sleep(max(0.0, self._read_at + _EVERY_S - _loop_s()))
+        self._read_at = _loop_s()
+        try:
+            self._known = await self._list_peers()
+        except NetworkError:  # p2pd ends: the callers are gone with it
+            self._known = {}
+
+
+def first_origin(addrs: Iterable[str]) -> str:
+    """Return the `origin` of the first of a peer's addresses; empty if there is none."""
+    return next(map(origin, addrs), "")
+
+
+def origin(addr: str) -> str:
+    """Return what the budgets call an address: the IP of a multiaddr, or the first half of an IPv6 address."""
+    host = host_of(addr)
+    if isinstance(host, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((host, _PREFIX_BITS), strict=False))
+    return str(host or "")
+
+
+def _loop_s() -> float:
+    return asyncio.get_running_loop().time()
+
 
 log = logging.getLogger(__name__)
 
@@ -130,3 +246,45 @@ def _beyond_budget() -> RemoteError:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+INTERVAL_S = 5.0
+MAX_LOOKS = 3  # a peer that dials back stays for less than two
+
+_CIRCUIT = "/p2p-circuit"
+
+
+def relays_in(connected: Mapping[PeerId, Iterable[str]]) -> set[PeerId]:
+    """Return the peers through which others are connected. Pure.
+
+    Args:
+        connected: peers with the far ends of their connections, .../p2p/RELAY/p2p-circuit for a relayed one.
+    """
+    parts = (addr.partition(_CIRCUIT) for addrs in connected.values() for addr in addrs)
+    return {PeerId(way.rpartition("/p2p/")[2]) for way, circuit, _ in parts if circuit and "/p2p/" in way}
+
+
+async def disconnect_strangers(
+    neighbours: Callable[[], Awaitable[Mapping[PeerId, Iterable[str]]]],
+    is_known: Callable[[PeerId], bool],
+    disconnect: Callable[[PeerId], Awaitable[None]],
+    ask: Callable[[PeerId], Awaitable[object]],
+) -> None:
+    """Look at the connected peers for ever.
+
+    Args:
+        neighbours: returns the connected peers with the far ends of their connections. Raises PotluckError.
+        ask: presents this node to a relay, unless the relay knows it. Raises PotluckError.
+    """
+    looks: dict[PeerId, int] = {}  # at a peer that this node does not know
+    while True:
+        await asyncio.sleep(INTERVAL_S)
+        with contextlib.suppress(PotluckError):  # p2pd is being started anew
+            connected = await neighbours()
+            looks = {peer: looks.get(peer, 0) + 1 for peer in connected if not is_known(peer)}
+            for peer in looks:
+                if looks[peer] >= MAX_LOOKS:
+                    await disconnect(peer)
+            for relay in relays_in(connected):
+                with contextlib.suppress(PotluckError):
+                    await ask(relay)

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from potluck.errors import NetworkError, PotluckError
-from potluck.locks import alone, open_locked
+from potluck.locks import locked_folder, open_locked
 from potluck.sentences import sentence
 
 _MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
@@ -46,7 +46,9 @@ class RuntimeDir:
                 parent = usual
                 parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             require_private(parent)
-            with alone(parent):  # or a node that cleans up would take a folder without a lock yet for a dead one's
+            with locked_folder(
+                parent
+            ):  # or a node that cleans up would take a folder without a lock yet for a dead one's
                 _remove_stale(parent)
                 path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
                 lock = open_locked(path / _LOCK)
@@ -75,7 +77,7 @@ def remove_dead(parent: Path | None = None) -> None:
     parent = parent or default_parent()
     with contextlib.suppress(OSError, PotluckError):
         require_private(parent)
-        with alone(parent):
+        with locked_folder(parent):
             _remove_stale(parent)
 
 

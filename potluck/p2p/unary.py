@@ -18,15 +18,13 @@ from potluck.errors import NetworkError
 from potluck.membership.budgets import Lease
 from potluck.membership.gate import OpenGate
 from potluck.membership.presentation import MAX_PRESENTATION_BYTES
-from potluck.p2p.addresses import peer_id
-from potluck.p2p.peeking import PEEK_BYTES, peek_request
+from potluck.p2p.encoding import PEEK_BYTES, decode_varint, delimited, peek_request, peer_id
+from potluck.p2p.network import MAX_UNARY_BODY_BYTES
 from potluck.p2p.reception import Handler, Reception, Terms
-from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
-from potluck.p2p.varint import decode_varint, delimited
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import start_task
-from potluck.wire.refusals import decode_refusal, encode_refusal
+from potluck.wire.errors import decode_refusal, encode_refusal
 
 _WHOLE_BYTES = 2 * MAX_PRESENTATION_BYTES  # a message above it is not kept before it is known who calls
 _CALL_ID_BYTES = 16
@@ -109,7 +107,7 @@ class UnaryConnection(asyncio.Protocol):
     def _on_message(self, body: bytes) -> None:
         if not self.ready.done():
             try:
-                checked(body)
+                checked_response(body)
                 self.ready.set_result(None)
             except NetworkError as error:
                 self.ready.set_exception(error)
@@ -129,7 +127,7 @@ class UnaryConnection(asyncio.Protocol):
         if future is None or future.done():
             return
         if kind == "daemonError":
-            future.set_exception(failure(message.daemonError.message[:300]))
+            future.set_exception(call_failure(message.daemonError.message[:300]))
         elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
             refusal = message.callUnaryResponse.error
             future.set_exception(decode_refusal(refusal, may_be_words=self._may_hear_words))
@@ -193,7 +191,7 @@ class UnaryConnection(asyncio.Protocol):
             self._transport.write(delimited(message.SerializeToString()))
 
 
-def checked(body: bytes) -> pb.Response:
+def checked_response(body: bytes) -> pb.Response:
     """Return p2pd's answer. Raises NetworkError if it refuses."""
     response = pb.Response.FromString(body)
     if response.type == pb.Response.ERROR:
@@ -201,7 +199,7 @@ def checked(body: bytes) -> pb.Response:
     return response
 
 
-def failure(text: str) -> RemoteError:
+def call_failure(text: str) -> RemoteError:
     """Return p2pd's reason for a call or stream that did not begin; a peer without that protocol has answered."""
     return RemoteError(Code.NOT_SERVED if _UNKNOWN_PROTOCOL in text else Code.UNREACHABLE, text)
 

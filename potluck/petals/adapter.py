@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Host
-from potluck.petals import protocols
-from potluck.petals.directory import TTL_S, block_keys, read_stock_servers
-from potluck.petals.records import stock_server_value
+from potluck.petals import names as protocols
+from potluck.petals.records import TTL_S, block_keys, read_stock_servers, stock_server_value
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
@@ -51,7 +50,7 @@ class PetalsPeers:
 
     async def call(self, host: Host, peer: PeerId, request: CallRequest, *, timeout_s: float) -> TensorReply:
         """Compute at a server that runs Petals. Raises RemoteError."""
-        from potluck.petals.client import call
+        from potluck.petals.calls import call
 
         return await call(host, peer, request, timeout_s=timeout_s)
 

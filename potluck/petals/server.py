@@ -1,19 +1,26 @@
-"""Petals' calls, answered by an engine of ours."""
+"""Petals' calls, answered by an engine of ours.
+
+rpc_info: what a server says of itself. Petals' clients check the schemas before their first call.
+
+ReachabilityProtocol.rpc_check: "can you reach this peer?", asked with the DHT's ping messages.
+
+The request names a peer by its raw id, PingRequest {2 peer {1 node_id}}; the answer is PingResponse {5 available}.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from potluck.errors import NetworkError
 from potluck.foreign import EngineCalls
+from potluck.membership.identity import base58_encode
 from potluck.p2p.network import Host, Stream, StreamHandler, UnaryHandler
-from potluck.petals import protocols, sessions
-from potluck.petals.info import decode_info_request, encode_info
-from potluck.petals.protobuf import bytes_field
-from potluck.petals.reachability import decode_check_request, encode_check_reply
-from potluck.petals.stateless import (
+from potluck.petals import names as protocols
+from potluck.petals import sessions
+from potluck.petals.calls import (
     MAX_UNARY_BYTES,
     PartsOfCall,
     decode_request,
@@ -23,13 +30,77 @@ from potluck.petals.stateless import (
     split,
     whole,
 )
-from potluck.petals.uids import parse_uids
+from potluck.petals.envelopes import (
+    BYTES,
+    MAX_CHAIN_BYTES,
+    bytes_field,
+    read_fields,
+    read_text_message,
+    varint_field,
+    write_bytes_message,
+)
+from potluck.petals.metadata import pack, tensor_descriptor
+from potluck.petals.names import parse_uids
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, TensorReply
+from potluck.protocol.messages import Caller, ServerInfo, TensorReply
+from potluck.protocol.values import Buffer
 from potluck.wire.calls import CallRequest
-from potluck.wire.limits import Limits
+from potluck.wire.errors import WireError, refusing
+from potluck.wire.message import Limits
+
+_NOMINAL_SHAPE: Final = (None, 1, 2048)
+"""What Petals' servers put before hidden_size; nobody reads it."""
+
+
+@refusing(Code.BAD_REQUEST)
+def decode_info_request(body: Buffer) -> str:
+    """Return the (possibly chained, possibly empty) uid; raises RemoteError BAD_REQUEST."""
+    return read_text_message(body, max_bytes=MAX_CHAIN_BYTES)
+
+
+def encode_info(info: ServerInfo, *, num_blocks: int, with_schema: bool) -> bytes:
+    """Return the answer to rpc_info.
+
+    Args:
+        num_blocks: that the server serves.
+        with_schema: whether the request named a block.
+    """
+    answer: dict[str, object] = {
+        "version": info.version,
+        "dht_client_mode": False,
+        "cache_tokens_available": info.free_tokens * num_blocks,
+    }
+    if with_schema:
+        dtype = f"torch.{info.dtype}"
+        hidden = tensor_descriptor((*_NOMINAL_SHAPE, info.hidden_size), dtype)
+        prompts, hypo_ids = tensor_descriptor((None,), dtype), tensor_descriptor((None,), "torch.int64")
+        answer |= {
+            "forward_schema": ((hidden,), {}),
+            "outputs_schema": (hidden,),
+            "keyword_names": (),
+            "inference_schema": ((hidden, prompts, hypo_ids), {}),
+        }
+    return write_bytes_message(pack(answer))
+
+
+_MAX_ID_BYTES: Final = 64
+
+
+@refusing(Code.BAD_REQUEST)
+def decode_check_request(body: Buffer) -> PeerId:
+    """Return the peer to be checked; raises RemoteError BAD_REQUEST."""
+    for number, kind, start, end in read_fields(body, 0, len(body)):
+        if number == 2 and kind == BYTES:
+            for inner, inner_kind, a, b in read_fields(body, start, end):
+                if inner == 1 and inner_kind == BYTES and 0 < b - a <= _MAX_ID_BYTES:
+                    return PeerId(base58_encode(bytes(body[a:b])))
+    raise WireError("a check without a peer id")
+
+
+def encode_check_reply(is_reachable: bool) -> bytes:
+    return varint_field(5, int(is_reachable))
+
 
 _MAX_CHECKS = 4  # for others at a time; each is a process for a moment
 _CHECK_TIMEOUT_S = 5.0  # what Petals' servers allow

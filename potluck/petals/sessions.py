@@ -7,17 +7,16 @@ only pushes need one, and a server refuses an id that it still knows from a stre
 
 from __future__ import annotations
 
+from potluck.petals.calls import read_hidden, read_prompts, read_request
 from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
-from potluck.petals.metadata import THREE_TENSORS, Metadata, arguments, read_metadata
-from potluck.petals.packing import pack
-from potluck.petals.stateless import read_hidden, read_prompts, read_request
+from potluck.petals.metadata import THREE_TENSORS, Metadata, arguments, pack, read_metadata
+from potluck.petals.names import block_uids, read_uids
 from potluck.petals.tensors import EMPTY_FLOATS, EMPTY_INTS, float_tensor, order_of_rows, to_raw
-from potluck.petals.uids import block_uids, read_uids
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
+from potluck.protocol.values import Buffer
 from potluck.wire.errors import WireError, refusing
-from potluck.wire.limits import Limits
+from potluck.wire.message import Limits
 
 
 def encode_step(request: StepRequest) -> tuple[Buffer, ...]:

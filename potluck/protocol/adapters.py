@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from potluck.protocol.blocks import Span
-from potluck.protocol.texts import Name
+from potluck.protocol.values import Name
 
 _HASH_DIGITS = 16
 _MAX_NAME = 100
@@ -45,7 +45,7 @@ class PrivateId(Struct, frozen=True):
     num_values: Annotated[int, Meta(gt=0, lt=1 << 40)]
 
 
-class Place(NamedTuple):
+class LayerPlace(NamedTuple):
     """A linear layer: the number of its block and its name in the block."""
 
     block: int

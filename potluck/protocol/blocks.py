@@ -28,7 +28,7 @@ class PersonOf(Protocol):
         """
 
 
-def each_for_itself(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+def each_peer_a_person(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
     """Take every peer for a person of its own, as in an open swarm."""
     return PersonId(peer)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from potluck.errors import PotluckError
-from potluck.protocol.texts import printable
+from potluck.protocol.values import printable
 from potluck.sentences import sentence
 
 _MAX_TEXT_CHARS = 500

@@ -16,7 +16,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
 from potluck.protocol.records import Amount as Amount
 from potluck.protocol.records import Count as Count
-from potluck.protocol.texts import PRINTABLE, Name, Text
+from potluck.protocol.values import PRINTABLE, Name, Text
 
 SECRET_BYTES: Final = 16
 DIGEST_BYTES: Final = 16

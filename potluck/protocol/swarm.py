@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 from typing import TypeGuard
 
 from potluck.errors import UsageError
-from potluck.protocol.texts import is_printable
+from potluck.protocol.values import is_printable
 from potluck.sentences import sentence
 
 SwarmFields = tuple[str, str, int, str, str, tuple[str, ...], bytes | None, str]

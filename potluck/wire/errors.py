@@ -1,15 +1,28 @@
 """How refusals travel, and how malformed bytes are reported.
 
 Inside this package malformed bytes are a `WireError`; everybody else sees a `RemoteError`.
+
+Refusals as bytes: a code, a text for people, and when to come back.
+
+Their layout stays that of version 1 of the wire for ever, so that peers of two versions can tell each other so. A stock
+peer of an open swarm sends words: bare in the answer to a call, and in field 1 of a protobuf message on a stream.
+
+    head     24 bytes: 1, three times 0, bytes of the map (u32, little-endian), and 16 bytes that say nothing
+    map      msgpack: 48 the code, 49 the text, 50 the seconds after which to come back, 51 why a node is not let in
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Annotated, Any, Final, ParamSpec, TypeVar
 
-from potluck.protocol.codes import Code, RemoteError
+import msgspec
+from msgspec import Meta
+
+from potluck.protocol.codes import Code, Denial, RemoteError
+from potluck.protocol.values import Buffer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,3 +62,42 @@ def refusing(
         return edge
 
     return decorate
+
+
+_HEAD_BYTES: Final = 24
+_START, _REST = b"\1\0\0\0", b"\xff" * 8 + bytes(8)
+_CODE, _TEXT, _RETRY_AFTER_S, _DENIAL = 48, 49, 50, 51
+_Said = tuple[str, str, Annotated[float, Meta(ge=0, le=1e15)] | None, str]
+_FIELD_1: Final = re.compile(rb"\A\n[\x80-\xff]*[\x00-\x7f]")  # its tag and length
+_FOR_NOW: Final = re.compile(r"out of memory|could not allocate|timeout|cancelled|\A\Z", re.IGNORECASE)
+
+
+def encode_refusal(error: RemoteError) -> bytes:
+    fields: dict[int, object] = {_CODE: str(error.code), _TEXT: error.message}
+    if error.retry_after_s is not None:
+        fields[_RETRY_AFTER_S] = float(error.retry_after_s)
+    if error.denial is not None:
+        fields[_DENIAL] = str(error.denial)
+    said = msgspec.msgpack.encode(fields)
+    return _START + len(said).to_bytes(4, "little") + _REST + said
+
+
+def decode_refusal(body: Buffer, *, may_be_words: bool) -> RemoteError:
+    """Read what a peer sent as a refusal; never raises. An unknown code reads as INTERNAL.
+
+    Args:
+        may_be_words: the swarm is open, so the peer may be a stock one.
+    """
+    if may_be_words and body[:1] != _START[:1]:
+        words = _FIELD_1.sub(b"", bytes(body)).decode(errors="replace")
+        return RemoteError(Code.BUSY if _FOR_NOW.search(words) else Code.REFUSED, words)
+    try:
+        if body[:4] != _START:
+            raise ValueError("another layout")
+        fields = msgspec.msgpack.decode(body[_HEAD_BYTES:], type=dict[int, Any])
+        said = fields.get(_CODE, ""), fields.get(_TEXT, ""), fields.get(_RETRY_AFTER_S), fields.get(_DENIAL, "")
+        code, text, retry_after_s, denial = msgspec.convert(said, _Said)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return RemoteError(Code.BAD_REPLY, f"an unreadable refusal: {error}")
+    known = next((each for each in Code if each == code), Code.INTERNAL)
+    return RemoteError(known, next((each for each in Denial if each == denial), text), retry_after_s=retry_after_s)

@@ -5,18 +5,22 @@
     values   of each tensor, in the order of the fields
 
 A reader ignores fields that it does not know, and refuses another version.
+
+What a receiver accepts, known before a single byte of a peer is decoded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from potluck.protocol.buffers import Buffer
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code
+from potluck.protocol.values import Buffer
 from potluck.wire.errors import WireError, refusing
 
 M = TypeVar("M", bound=Struct)
@@ -147,3 +151,24 @@ class PartJoiner:
     def read_first(self, kind: type[M]) -> M:
         """Return what the first frame says; values may be missing. Raises WireError."""
         return read_fields(memoryview(self.body)[_HEAD_BYTES : self._start], kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one model as served here."""
+
+    hidden_size: int
+    num_blocks: int  # of the whole model
+    max_batch_tokens: int  # batch x tokens of one message
+    max_length: int  # tokens of a session
+    max_frame_bytes: int  # one message, or all parts of a split one together
+
+    @property
+    def max_values(self) -> int:
+        """Return how many values the hidden states of one message have at most."""
+        return self.max_batch_tokens * self.hidden_size
+
+    def check_span(self, span: Span) -> None:
+        """Raise WireError for blocks that the model does not have."""
+        if span.end > self.num_blocks:
+            raise WireError(f"blocks {span} of a model of {self.num_blocks}")

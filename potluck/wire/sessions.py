@@ -10,11 +10,11 @@ import math
 
 from torch import Tensor
 
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import DIGEST_BYTES, Pushed, StepReply, StepRequest
+from potluck.protocol.values import Buffer
 from potluck.wire.errors import WireError, refusing
-from potluck.wire.limits import Limits
+from potluck.wire.message import Limits
 from potluck.wire.tensors import check_floats, check_inputs, check_order, decode_tensors, encode_tensors, values_of
 
 encode_step = encode_step_reply = encode_tensors

@@ -16,11 +16,10 @@ import torch
 from msgspec import Meta, Struct
 from torch import Tensor
 
-from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
+from potluck.protocol.values import Buffer
 from potluck.wire.errors import WireError
-from potluck.wire.limits import Limits
-from potluck.wire.message import M, read_fields, read_message, split, write_message
+from potluck.wire.message import Limits, M, read_fields, read_message, split, write_message
 from potluck.wire.packing import CODEC, can_pack, packed_bytes, unpack
 
 _MAX_CHOICES: Final = 16  # experts of one token in one layer

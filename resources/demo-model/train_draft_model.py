@@ -27,7 +27,7 @@ ROW_TOKENS = 512  # the benchmarks' texts have 480
 ROWS = 4  # a step: the first of the demo's texts, the others of the repository's
 UNSEEN = (
     *("docs/security.md", "CONTRIBUTING.md", "docs/costs-and-privacy.md"),
-    *("benchmarks/figures.py", "potluck/client/hop.py", "daemon/potluck_cli/generate.py"),
+    *("benchmarks/figures.py", "potluck/client/session/hop.py", "daemon/potluck_cli/model/generate.py"),
 )
 DOCUMENTS = ("*.md", "docs/**/*.md", "benchmarks/results/*.md", "tests/**/*.md", "resources/**/*.md")
 SOURCES = ("potluck/**/*.py", "daemon/**/*.py", "app/**/*.py", "benchmarks/**/*.py", "tests/**/*.py")

@@ -23,9 +23,9 @@ from msgspec import structs
 from potluck_app.pages.page import Page
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
-from potluck_control import schema
-from potluck_control.client import DaemonAwayError
-from potluck_control.schema import PresenceParams
+from potluck_control.api import schema
+from potluck_control.api.client import DaemonAwayError
+from potluck_control.api.schema import PresenceParams
 from potluck_control.states import Reason, State
 
 __all__ = ["english", "qapp_args", "wait"]

@@ -4,8 +4,8 @@ import pytest
 from helpers.application import Wait, english, qapp_args, wait
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.screen import button, shown
-from potluck_app.pages.chat import ChatPage
-from potluck_app.pages.first_run import FirstRunPage
+from potluck_app.pages.chat.page import ChatPage
+from potluck_app.pages.first_run.page import FirstRunPage
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
 from pytestqt.qtbot import QtBot

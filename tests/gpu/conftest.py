@@ -74,10 +74,10 @@ def gpu(device: torch.device) -> torch.device:
 def _interpreted_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the interpreter, the CPU counts as a device with kernels, and does nothing in its own ways."""
     if IS_INTERPRETED:
-        monkeypatch.setattr("potluck.blocks.trial.uses_kernels", lambda device: True)
-        monkeypatch.setattr("potluck.blocks.trial.why_no_kernels", lambda device: None)
-        monkeypatch.setattr("potluck.blocks.span.multiply_natively", lambda block: None)
-        monkeypatch.setattr("potluck.blocks.formats._is_for_kernel", lambda *arguments: False)
+        monkeypatch.setattr("potluck.blocks.span.trial.uses_kernels", lambda device: True)
+        monkeypatch.setattr("potluck.blocks.span.trial.why_no_kernels", lambda device: None)
+        monkeypatch.setattr("potluck.blocks.span.block_span.multiply_natively", lambda block: None)
+        monkeypatch.setattr("potluck.blocks.formats.layers._is_for_kernel", lambda *arguments: False)
         interpret_bfloat16(monkeypatch)
 
 

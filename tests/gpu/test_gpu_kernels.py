@@ -20,20 +20,24 @@ IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (torch.cuda.is_available() or IS_INTERPRETED):
     pytest.skip("needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
-from potluck.blocks.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
-from potluck.blocks.block_kernels import (  # noqa: E402
+from potluck.blocks.cache.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
+from potluck.blocks.cache.pages import PAGE_TOKENS  # noqa: E402
+from potluck.blocks.formats.layers import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear  # noqa: E402
+from potluck.blocks.kernels.block_operations import (  # noqa: E402
     add_product,
     joined_weight,
     project,
     rotate_and_keep,
 )
-from potluck.blocks.experts import choose, group_by_expert, sum_of_choices  # noqa: E402
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear  # noqa: E402
-from potluck.blocks.grouped import held_as, multiply, product, restored, tile_of  # noqa: E402
-from potluck.blocks.paged_attention import paged_attention  # noqa: E402
-from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402
-from potluck.blocks.plans import PlannedRow  # noqa: E402
-from potluck.blocks.step_tensors import PagedRows, StepMemory, num_pages_of  # noqa: E402
+from potluck.blocks.kernels.experts import choose, group_by_expert, sum_of_choices  # noqa: E402
+from potluck.blocks.kernels.paged_attention import paged_attention  # noqa: E402
+from potluck.blocks.kernels.products import held_as, multiply, product, restored, tile_of  # noqa: E402
+from potluck.blocks.span.step_plans import (  # noqa: E402
+    PagedRows,
+    PlannedRow,
+    StepMemory,
+    num_pages_of,
+)
 from potluck.checkpoint.packed import Packing  # noqa: E402
 from potluck.protocol.blocks import Span  # noqa: E402
 

@@ -17,7 +17,7 @@ def test_two_gpus_compute_what_one_process_does(
         pytest.skip("needs two GPUs")
     from helpers.rank_pair import outcome, run_pair
 
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
     from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 

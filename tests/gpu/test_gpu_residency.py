@@ -9,9 +9,9 @@ import pytest
 import torch
 from test_gpu_steps import ROUNDING, SPAN, TOLERANCE, eager, error_of, random_rows, step
 
-from potluck.blocks import split_experts
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.streaming import split_experts
+from potluck.blocks.streaming.placement import Room
 from potluck.checkpoint.source import open_checkpoint
 
 FamilyFolder = Callable[[str], Path]

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from potluck.blocks.decode_graphs import DecodeGraphs, Recording
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.routing import NO_EXPERT, Given, Routers
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.kernels.decode_graphs import DecodeGraphs, Recording
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.expert_choices import NO_EXPERT, GivenChoices, Routers
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
@@ -66,7 +66,7 @@ def eager(
         routers = Routers(decoder.layers)
         for index, layer in enumerate(decoder.layers):
             layer.register_forward_pre_hook(lambda *_, index=index: setattr(routers, "running", index))
-        repeating = routers.repeating(Given(all_layers, margin=torch.inf))
+        repeating = routers.repeating(GivenChoices(all_layers, margin=torch.inf))
     with repeating:
         inputs = hidden[None].to(held or dtype).to(device, dtype)
         made = decoder(inputs_embeds=inputs, output_hidden_states=True, use_cache=False)
@@ -200,7 +200,7 @@ def test_steps_by_graphs_equal_eager_code_whatever_tokens_their_rows_have_and_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if device.type != "cuda":
-        monkeypatch.setattr("potluck.blocks.ragged.GraphRecorder", Again)
+        monkeypatch.setattr("potluck.blocks.span.ragged_runner.GraphRecorder", Again)
     folder = family_folder(family)
     blocks = load_span(open_checkpoint(str(folder)), SPAN, dtype=torch.float32, device=str(device))
     memory = blocks.new_memory(64 * num_rows + 64)

@@ -3,18 +3,7 @@
 import time
 from pathlib import Path
 
-from potluck_control.methods.earnings import Earnings, EarningsGroups, EarningsSeries, EnergySource, Group, Sums
-from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList
-from potluck_control.methods.health import Examination
-from potluck_control.methods.machine import Device, DeviceList, LoginStart
-from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite, SeenServer
-from potluck_control.methods.models import Choices, ModelChoice, Models, ModelsFolder
-from potluck_control.methods.periods import Period
-from potluck_control.methods.programs import Programs
-from potluck_control.methods.setup import Plan, SetupState
-from potluck_control.methods.swarms import Contact, JoinedSwarm, Reach, Swarms, UserNames
-from potluck_control.methods.updates import UpdatesState
-from potluck_control.schema import (
+from potluck_control.api.schema import (
     EngineStatus,
     HistoryPage,
     Logs,
@@ -24,10 +13,18 @@ from potluck_control.schema import (
     SwarmStatus,
     Transition,
 )
+from potluck_control.methods.earnings import Earnings, EarningsGroups, EarningsSeries, EnergySource, Group, Period, Sums
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList
+from potluck_control.methods.health import Examination
+from potluck_control.methods.installation import Plan, SetupState, UpdatesState
+from potluck_control.methods.machine import Device, DeviceList, LoginStart, Programs
+from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite, SeenServer
+from potluck_control.methods.models import ModelChoice, ModelChoices, Models, ModelsFolder
+from potluck_control.methods.swarms import Contact, InviteReach, JoinedSwarm, Swarms, UserNames
 from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
-from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import Loaded
+from potluck_daemon.topics.settings import settings_page
 
 from potluck.sentences import NOTHING, sentence
 
@@ -80,7 +77,7 @@ ANSWERS: dict[str, object] = {
         "cuda:0",
     ),
     "models.list": Models(None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), ()),
-    "models.on_disk": Choices(
+    "models.on_disk": ModelChoices(
         (
             ModelChoice("a/llama", "a/llama", 140 << 30, "llama3", 12, is_here=False, is_gated=True),
             ModelChoice("", "demo", 11 << 20, "", 1, is_here=True),
@@ -90,7 +87,7 @@ ANSWERS: dict[str, object] = {
     ),
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True, may_lead=True),)),
     "swarms.own_names": UserNames("Ada", "hub"),
-    "swarms.contact": Contact("friday", "p", ("/ip4/192.168.0.7/tcp/31337/p2p/12D3",), Reach.NEARBY),
+    "swarms.contact": Contact("friday", "p", ("/ip4/192.168.0.7/tcp/31337/p2p/12D3",), InviteReach.NEARBY),
     "members.list": MembersList(
         "friday",
         (

@@ -8,7 +8,7 @@ from pathlib import Path
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
 from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.completion import Text
+from potluck_gateway.answers.completion import TextTokenizer
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.errors import PotluckError
@@ -19,7 +19,7 @@ def somebody_asking(invite: str, *, num_tokens: int = 60) -> Iterator[None]:
     folder = resource(DEMO_MODEL)
 
     def ask() -> None:
-        prompt = Text(folder).encode("Count from 7 to 18:")
+        prompt = TextTokenizer(folder).encode("Count from 7 to 18:")
         options = {"max_new_tokens": num_tokens, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
         with (
             suppress(PotluckError),

@@ -15,7 +15,7 @@ import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from torch import Tensor
 
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, Directory
 from potluck.p2p.network import Stream
@@ -35,8 +35,7 @@ from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, Serv
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import RequestJoiner, decode_quote_request
-from potluck.wire.limits import Limits
-from potluck.wire.message import encode
+from potluck.wire.message import Limits, encode
 from potluck.wire.packing import pack, pack_gradient
 
 _MAX_FRAME_BYTES = 64 << 20

@@ -16,11 +16,11 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from potluck.checkpoint.source import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
-from potluck.client.report import HopReport
+from potluck.client.session.reports import HopReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, PersonOf, Span, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonOf, Span, each_peer_a_person
 from potluck.protocol.swarm import Swarm
 
 QUICK = ClientConfig(  # to see that a server is silent; what else it waits for only ends a hang
@@ -89,7 +89,7 @@ def world(
     folder: Path = CHECKPOINT,
     num_blocks: int = 4,
     config: ClientConfig = PATIENT,
-    person_of: PersonOf = each_for_itself,
+    person_of: PersonOf = each_peer_a_person,
     **options: Any,
 ) -> Iterator[World]:
     """A world with one server for each of `spans`, such as "0:2"."""

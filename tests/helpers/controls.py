@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.window import MainWindow
-from potluck_app.widgets.button import Opener
-from potluck_control.schema import Status
+from potluck_app.widgets.button import DisclosureButton
+from potluck_control.api.schema import Status
 from potluck_control.states import Reason
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QKeyEvent, QWheelEvent
@@ -144,7 +144,7 @@ def name(widget: QWidget) -> str:
 def _openers(page: QWidget) -> list[QAbstractButton]:
     """Return the buttons that show and hide a part of the page."""
     checkable = [button for button in page.findChildren(QAbstractButton) if button.isCheckable()]
-    return [button for button in checkable if isinstance(button, Opener) or button.objectName() == "fold"]
+    return [button for button in checkable if isinstance(button, DisclosureButton) or button.objectName() == "fold"]
 
 
 def _leave_focus(page: QWidget) -> None:

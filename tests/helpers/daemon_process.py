@@ -16,9 +16,9 @@ from typing import Any
 
 import platformdirs
 import psutil
-from potluck_control import schema
-from potluck_control.client import ControlClient, DaemonAwayError
-from potluck_control.schema import Status
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, DaemonAwayError
+from potluck_control.api.schema import Status
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck.files import write_atomically

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.completion import Text
+from potluck_gateway.answers.completion import TextTokenizer
 
 _VALUES = re.compile(r"-?\d\.\d{3,}(e-\d+)?, -?\d\.\d{3,}")
 
@@ -13,7 +13,7 @@ _VALUES = re.compile(r"-?\d\.\d{3,}(e-\d+)?, -?\d\.\d{3,}")
 def assert_discreet(log: str, texts: Iterable[str], secrets: Iterable[str]) -> None:
     """Look in a log for texts of the demo model, in words and in tokens, for secrets, for tensors and for addresses."""
     for text in texts:
-        words, tokens = text.split(), Text(resource(DEMO_MODEL)).encode(text)[0].tolist()
+        words, tokens = text.split(), TextTokenizer(resource(DEMO_MODEL)).encode(text)[0].tolist()
         assert len(words) > 5
         # The logs have words of their own that the model may say too, but no three of them in the same order.
         for start in range(len(words) - 2):

@@ -12,12 +12,12 @@ import pytest
 import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
 from potluck_engine.compute.threads import Threads
-from potluck_engine.handlers import Handlers
-from potluck_engine.service import Service
+from potluck_engine.serving.handlers import Handlers
+from potluck_engine.serving.service import Service
 
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.foreign import adapter_for
 from potluck.p2p.network import Host, Stream

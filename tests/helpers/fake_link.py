@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from potluck_control.schema import Method
+from potluck_control.api.schema import Method
 
 from potluck.errors import PotluckError
 

@@ -23,14 +23,24 @@ from potluck.membership.budgets import Budgets
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.p2p import frames
-from potluck.p2p.config import RecordCheck
-from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Refusal, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.network import (
+    MAX_RECORD_BYTES,
+    MAX_UNARY_BODY_BYTES,
+    DhtKey,
+    DhtSubkey,
+    DhtValue,
+    RecordCheck,
+    Refusal,
+    Stream,
+    StreamHandler,
+    UnaryHandler,
+    is_plausible,
+)
 from potluck.p2p.pacing import Pacer
-from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible
-from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
-from potluck.protocol.buffers import Buffer
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_peer_a_person
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.refusals import decode_refusal, encode_refusal
+from potluck.protocol.values import Buffer
+from potluck.wire.errors import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +55,7 @@ class FakeNetwork:
     latency_s: float = 0.0
     latencies_s: dict[tuple[PeerId, PeerId], float] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
-    person_of: PersonOf = each_for_itself
+    person_of: PersonOf = each_peer_a_person
     on_probation: Collection[PeerId] = ()
     places: Mapping[PeerId, str] = field(default_factory=dict)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)

@@ -36,7 +36,7 @@ _ROOT = Path(__file__).parents[2]
 _PRELOADED = (
     *("torch", "transformers", "hivemind", "uvloop", "transformers.models.bloom.modeling_bloom"),
     *("transformers.models.llama.modeling_llama", "transformers.generation.utils"),
-    *("potluck_engine.main", "potluck.client.model", "potluck.p2p.libp2p", "potluck_gateway.server"),
+    *("potluck_engine.engine_process", "potluck.client.model", "potluck.p2p.libp2p", "potluck_gateway.server"),
 )
 # Libraries read these variables when they are imported, so a program that wants other values starts for itself.
 READ_AT_IMPORT = ("OMP_", "MKL_", "OPENBLAS_", "PYTHON", "LD_", "CUDA_")

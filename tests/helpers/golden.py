@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from potluck.petals.protobuf import read_fields
+from potluck.petals.envelopes import read_fields
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "petals"
 CHECKPOINT = GOLDEN / "checkpoint"  # 4 blocks of hidden size 64

@@ -11,8 +11,7 @@ import pytest
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
-from potluck.p2p.config import RecordCheck
-from potluck.p2p.network import Host, Stream
+from potluck.p2p.network import Host, RecordCheck, Stream
 from potluck.protocol.blocks import PeerId, PersonOf
 from potluck.protocol.codes import Code, RemoteError
 

@@ -10,7 +10,7 @@ import msgspec
 import torch
 from msgspec.structs import replace
 
-from potluck.blocks.span import load_span
+from potluck.blocks.span.block_span import load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.directory.directory import Directory
 from potluck.p2p.frames import MESSAGE, FrameStream
@@ -22,9 +22,8 @@ from potluck.protocol.messages import StepReply
 from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.limits import Limits
-from potluck.wire.message import write_message
-from potluck.wire.refusals import encode_refusal
+from potluck.wire.errors import encode_refusal
+from potluck.wire.message import Limits, write_message
 from potluck.wire.tensors import WireTensor
 
 _MAX_FRAME_BYTES = 64 << 20

@@ -21,15 +21,16 @@ from types import SimpleNamespace
 import torch
 from helpers.engine_peers import HIDDEN, SWARM, load
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine import admission, inference
+from potluck_control.processes.launch_spec import ServingLimits
 from potluck_engine.compute.threads import Threads
-from potluck_engine.handlers import Handlers
-from potluck_engine.pushing import receive_pushes
-from potluck_engine.service import Service
+from potluck_engine.serving import admission
+from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving.handlers import Handlers
+from potluck_engine.serving.pushing import receive_pushes
+from potluck_engine.serving.service import Service
 from torch import Tensor
 
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError

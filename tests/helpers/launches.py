@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import ServeSettings, Settings
 
 from potluck.membership.membership import Membership

@@ -7,12 +7,12 @@ from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, openi
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.launches import changed, launch_of
 from msgspec import structs
-from potluck_control.engine_messages import EngineEvent
-from potluck_engine.server import Engine
+from potluck_control.processes.engine_messages import EngineEvent
+from potluck_engine.life.engine import Engine
 from torch import Tensor
 
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import StepRequest
 from potluck.wire.protocols import SESSION

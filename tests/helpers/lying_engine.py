@@ -7,7 +7,7 @@ import runpy
 import sys
 from typing import Any
 
-from potluck_engine import loading
+from potluck_engine.weights import loading
 
 _honest = loading.load_span
 

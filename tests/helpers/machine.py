@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psutil
 import torch
-from potluck_control import schema
-from potluck_control.client import ControlClient
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient
+from potluck_control.api.schema import Status
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_control.schema import Status
 from potluck_control.states import State
-from potluck_gateway.answers.completion import Text
+from potluck_gateway.answers.completion import TextTokenizer
 from transformers import AutoModelForCausalLM
 
 from tests.helpers.killing import kill_all
@@ -101,6 +101,6 @@ class Machine:
 def local_tokens() -> list[int]:
     """What Transformers alone says."""
     model = AutoModelForCausalLM.from_pretrained(resource(DEMO_MODEL), dtype=torch.float32).eval()
-    prompt = Text(resource(DEMO_MODEL)).encode(PROMPT)
+    prompt = TextTokenizer(resource(DEMO_MODEL)).encode(PROMPT)
     tokens = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=NUM_TOKENS, do_sample=False)
     return [int(token) for token in tokens[0, prompt.shape[1] :]]

@@ -62,7 +62,7 @@ def become_mac() -> None:
 
 def _tell_peers() -> None:
     """This kernel tells who connected in its own way."""
-    from potluck_daemon.control import peers
+    from potluck_daemon.control import connection as peers
 
     def told(connection: socket.socket) -> peers.Peer:
         _, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, _SO_PEERCRED, 12))

@@ -54,8 +54,8 @@ def measure(*jobs: list[str]) -> list[Peak]:
 def _load(folder: str, span_text: str, dtype_name: str, quantization: str, meeting: str = "", rank: str = "") -> Peak:
     import torch
 
-    from potluck.blocks.parallel import join_ranks
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
+    from potluck.blocks.span.ranks import join_ranks
     from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 
@@ -71,9 +71,9 @@ def _load(folder: str, span_text: str, dtype_name: str, quantization: str, meeti
 def _stream(folder: str, blocks_folder: str, way: str, dtype_name: str) -> Peak:
     import torch
 
-    from potluck.blocks import weights
-    from potluck.blocks.residency import Room
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
+    from potluck.blocks.streaming import weights
+    from potluck.blocks.streaming.placement import Room
     from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from potluck_control import schema
-from potluck_control.client import ControlClient, DaemonAwayError
-from potluck_control.method import Method
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, DaemonAwayError
+from potluck_control.api.method import Method
 from potluck_control.places import Places
 from potluck_daemon.daemon import Daemon
 

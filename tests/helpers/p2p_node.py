@@ -6,9 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.network import Stream
+from potluck.p2p.network import HostConfig, Stream
 from potluck.protocol.blocks import PeerId
 
 PROTOCOL = "test.echo"

@@ -46,7 +46,7 @@ def _start_interpreter(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
 
 def outcome(blocks: Any) -> dict[str, Any]:
     """A prefill, a decode step and a gradient of a span, and a prefill of its middle block."""
-    from potluck.blocks.reshaping import part_of
+    from potluck.blocks.span.reshaping import part_of
     from potluck.protocol.blocks import Span
 
     torch.manual_seed(0)
@@ -71,8 +71,8 @@ def outcome(blocks: Any) -> dict[str, Any]:
 def _main(kind: str, rank: int, meeting: str, out: str, span: str, folders: list[str]) -> None:
     from transformers.utils import logging
 
-    from potluck.blocks.parallel import join_ranks, leave_ranks
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
+    from potluck.blocks.span.ranks import join_ranks, leave_ranks
     from potluck.checkpoint.source import open_checkpoint
     from potluck.errors import PotluckError
     from potluck.protocol.blocks import Span
@@ -99,9 +99,9 @@ def _main(kind: str, rank: int, meeting: str, out: str, span: str, folders: list
 
 
 def _streamed(folder: str, span: Any, ranks: Any, scratch: Path) -> Any:
-    from potluck.blocks.parallel import part_nbytes
-    from potluck.blocks.residency import Room
-    from potluck.blocks.span import load_span
+    from potluck.blocks.span.block_span import load_span
+    from potluck.blocks.span.ranks import part_nbytes
+    from potluck.blocks.streaming.placement import Room
     from potluck.checkpoint.source import open_checkpoint
 
     checkpoint = open_checkpoint(folder)

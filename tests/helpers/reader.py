@@ -27,8 +27,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from helpers.daemon_process import LOOPBACK, giving_up_after
-from potluck_control.client import ControlClient
-from potluck_control.schema import STATUS, Status
+from potluck_control.api.client import ControlClient
+from potluck_control.api.schema import STATUS, Status
 
 WAIT_S = 300.0
 _PRINTED = {"INVITE": r"potluck4:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}

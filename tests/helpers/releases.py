@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from potluck_control import schema
-from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, DaemonAwayError
+from potluck_control.api.schema import Status
 from potluck_control.places import Places
-from potluck_control.schema import Status
 from potluck_daemon.updates.versions import Versions
 
 from installer.linux.run import pack_run

@@ -16,7 +16,7 @@ from potluck.client.config import ClientConfig
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, Directory
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, Span, each_for_itself
+from potluck.protocol.blocks import PeerId, Span, each_peer_a_person
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
@@ -63,7 +63,7 @@ async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> Non
 
 @contextmanager
 def ringed(*spans: str, config: ClientConfig = PATIENT) -> Iterator[Ringed]:
-    made = Ringed(CHECKPOINT, SWARM, [Span.parse(span) for span in spans], config, each_for_itself)
+    made = Ringed(CHECKPOINT, SWARM, [Span.parse(span) for span in spans], config, each_peer_a_person)
     try:
         yield made
     finally:

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from helpers.fake_link import FakeLink
-from potluck_app.pages.page import Page
-from potluck_app.pages.section import Fold, Section
+from potluck_app.pages.page import Fold, Page, PageSection
 from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 
@@ -19,7 +18,9 @@ def opened(make: Callable[[FakeLink], Page], answers: dict[str, object] | None =
     return page, link
 
 
-def opened_alone(section: Callable[[Page], Section], answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
+def opened_alone(
+    section: Callable[[Page], PageSection], answers: dict[str, object] | None = None
+) -> tuple[Any, FakeLink]:
     """Return the same for a page that has this section only."""
 
     def make(link: FakeLink) -> Page:

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.source import Checkpoint
 

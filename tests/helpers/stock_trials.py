@@ -23,10 +23,9 @@ from potluck.client.model import attach
 from potluck.client.swarm_client import HostFactory, SwarmClient
 from potluck.errors import SwarmError
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.network import Host, Stream
-from potluck.petals import protocols
+from potluck.p2p.network import Host, HostConfig, Stream
+from potluck.petals import names as protocols
 from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
 from potluck.petals.server import PetalsHandlers
 from potluck.protocol.blocks import PeerId

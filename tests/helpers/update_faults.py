@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.methods import updates
+from potluck_control.methods import installation as updates
 from potluck_daemon.updates.versions import Versions
 
 from installer.release import MANIFEST, new_key
@@ -183,7 +183,7 @@ def harm(fault: Callable[[World], None], installation: Installation, releases: P
     if installation.running() != OLD:
         return f"{installation.running()} runs: {done.stderr}"
     is_told = done.returncode != 0 and done.stderr.startswith("potluck: ")
-    if not is_told and installation.client.call(updates.STATE).error is None:
+    if not is_told and installation.client.call(updates.UPDATES_STATE).error is None:
         return f"taken for a success: {done.stdout} {done.stderr}"
     return damage(installation)
 

@@ -8,14 +8,24 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Part, Told, ToolCall
-from potluck_gateway.answers.models import LoadedModel, Models
-from potluck_gateway.requests import ChatRequest, Prompt
-from potluck_gateway.server import Answered, GatewayServer
+from potluck_gateway.answers.models import LoadedModel, OfferedModels
+from potluck_gateway.exchange import (
+    Answer,
+    AnswerBegun,
+    AnswerEvent,
+    AnswerPart,
+    ChatRequest,
+    Embeddings,
+    ModelFacts,
+    PartKind,
+    Prompt,
+    ToolCall,
+)
+from potluck_gateway.server import AnsweredRequest, GatewayServer
 
-from potluck.client.outages import wait_text
+from potluck.client.session.reports import wait_text
 from potluck.errors import PotluckError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
@@ -33,12 +43,12 @@ DETAILS: Any = {"tokens": [7, 8, 9], "tokens_per_s": 12.5, "route": _ROUTE}
 ADD = ToolCall("call_1", "add", "")
 
 
-def thought(text: str) -> Part:
-    return Part(text, kind=Kind.THINKING)
+def thought(text: str) -> AnswerPart:
+    return AnswerPart(text, kind=PartKind.THINKING)
 
 
-def call(arguments: str, of: ToolCall = ADD) -> Part:
-    return Part(arguments, kind=Kind.CALL, call=of)
+def call(arguments: str, of: ToolCall = ADD) -> AnswerPart:
+    return AnswerPart(arguments, kind=PartKind.CALL, call=of)
 
 
 class Words:
@@ -46,8 +56,8 @@ class Words:
 
     facts = ModelFacts(1000, 100, 4, "words", thinks=True)
 
-    def __init__(self, *words: str | Part) -> None:
-        self.parts = [Part(word) if isinstance(word, str) else word for word in words]
+    def __init__(self, *words: str | AnswerPart) -> None:
+        self.parts = [AnswerPart(word) if isinstance(word, str) else word for word in words]
         self.asked: list[ChatRequest] = []
         self.failure: PotluckError | None = None  # before the last word
         self.early_failure: Exception | None = None  # before the first one
@@ -62,16 +72,16 @@ class Words:
             raise self.early_failure
         return request
 
-    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
+    def answer(self, request: ChatRequest, tell: Callable[[AnswerEvent], None]) -> Answer:
         self.asked.append(request)
-        tell(Begun(1))
+        tell(AnswerBegun(1))
         tell(WAITING)
         self.may_begin.wait()
         try:
             for part in self.parts[:-1]:
                 tell(part)
             while not self.may_end.wait(0.01):
-                tell(Part(""))
+                tell(AnswerPart(""))
         except OSError:
             self.is_cut.set()
             raise
@@ -79,16 +89,16 @@ class Words:
             raise self.failure
         tell(self.parts[-1])
         calls = tuple(
-            replace(call, arguments=self._said(Kind.CALL, call))
+            replace(call, arguments=self._said(PartKind.CALL, call))
             for call in dict.fromkeys(part.call for part in self.parts)
             if call is not None
         )
         reason = "tool_calls" if calls else "stop"
         details = DETAILS if request.with_details else None
-        thinking = self._said(Kind.THINKING)
-        return Answer(self._said(Kind.TEXT), reason, 1, 3, details=details, calls=calls, thinking=thinking)
+        thinking = self._said(PartKind.THINKING)
+        return Answer(self._said(PartKind.TEXT), reason, 1, 3, details=details, calls=calls, thinking=thinking)
 
-    def _said(self, kind: Kind, call: ToolCall | None = None) -> str:
+    def _said(self, kind: PartKind, call: ToolCall | None = None) -> str:
         return "".join(part.text for part in self.parts if (part.kind, part.call) == (kind, call))
 
     def count(self, request: ChatRequest) -> int:
@@ -101,11 +111,11 @@ class Words:
 def server_of(
     model: Words,
     on_asked: Callable[[], None] = lambda: None,
-    on_answered: Callable[[Answered], None] = lambda answered: None,
+    on_answered: Callable[[AnsweredRequest], None] = lambda answered: None,
     **settings: Any,
 ) -> GatewayServer:
     """`settings`: those of `GatewaySettings`."""
-    models = Models((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
+    models = OfferedModels((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
     models.load(None).result()  # as the gateway's process does before it serves
     chosen = GatewaySettings(**{"port": 0, **settings})
     return GatewayServer(models, lambda key: key == TOKEN, on_asked, chosen, max_tokens=100, on_answered=on_answered)

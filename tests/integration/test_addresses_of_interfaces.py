@@ -11,9 +11,9 @@ pytestmark = pytest.mark.namespaces
 NODE = """
 import asyncio, sys
 from pathlib import Path
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.ports import everywhere
+from potluck.p2p.listening import everywhere
 
 async def tell():
     host = await Libp2pHost.start(HostConfig(listen_addrs=everywhere(31337), runtime_dir=Path(sys.argv[1])))

@@ -15,7 +15,7 @@ from helpers import lying_engine
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.golden import CHECKPOINT
 from helpers.tiny_models import NUM_BLOCKS, save_random
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods import members
 from potluck_control.states import State
 from transformers import PreTrainedModel
@@ -86,7 +86,7 @@ def eve(swarm: LocalSwarm, tmp_path: Path) -> Iterator[DaemonProcess]:
 def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
     swarm: LocalSwarm, eve: DaemonProcess, local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 1.0)
     eve.wait_state(State.SERVING)
     ann, _ = swarm.join("Ann")
     said: list[str] = []
@@ -109,11 +109,11 @@ def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
 def test_a_leader_who_comes_later_confirms_what_a_client_found_and_the_accused_looks_at_its_weights(
     swarm: LocalSwarm, eve: DaemonProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 1.0)
     eve.wait_state(State.SERVING)
     ann, _ = swarm.join("Ann")
 
-    def reported(daemon: DaemonProcess) -> list[members.WrongResults]:
+    def reported(daemon: DaemonProcess) -> list[members.WrongResultsReport]:
         return list(daemon.client.call(members.LIST).wrong_results)
 
     with join(ann) as model:
@@ -142,7 +142,7 @@ def test_a_liar_among_servers_of_a_model_with_experts_is_found_and_the_others_ar
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Real servers say which experts they chose, so that others can repeat it in bfloat16."""
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 1.0)
     folder = save_random("mixtral", tmp_path / "mixture")
     whole = Span(0, NUM_BLOCKS)
     with LocalSwarm(folder, (), serve_options=("--dtype", "bfloat16")) as swarm:

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from potluck_cli.config import ConfigPage
-from potluck_control.client import DaemonAwayError
+from potluck_cli.upkeep.config import ConfigPage
+from potluck_control.api.client import DaemonAwayError
 
 from installer.manual import result_of
 from potluck.membership.invite import Invite, encode_invite

@@ -17,7 +17,7 @@ import torch
 from helpers.daemon_process import GAME, DaemonProcess, anonymous_bytes, scripted_game
 from helpers.streamers import At
 from helpers.tiny_models import save_llama
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import Reason, State
 from transformers import LlamaForCausalLM
 

@@ -9,12 +9,12 @@ import psutil
 import pytest
 from helpers.daemon_process import LOOPBACK, WAIT_S, DaemonProcess, giving_up_after
 from helpers.discreet_logs import assert_discreet
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods import earnings, gateway, models, swarms
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.states import State
 from potluck_gateway.client import ask
-from potluck_gateway.requests import ChatMessage
+from potluck_gateway.exchange import ChatMessage
 
 from potluck.membership.joined import JoinedSwarms
 from tests.helpers.fork_server import start_python

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from helpers.daemon_process import WAIT_S, DaemonProcess
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.states import State
 from potluck_gateway.client import ask
-from potluck_gateway.requests import ChatMessage
+from potluck_gateway.exchange import ChatMessage
 
 PROMPT = [ChatMessage("user", "Count from 7 to 18:")]
 

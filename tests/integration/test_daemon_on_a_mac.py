@@ -14,7 +14,7 @@ from helpers.made_mac import become_mac
 become_mac()
 from pathlib import Path
 from potluck_daemon.presence.agents import AgentReports
-from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.lookout import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.watch import Watch

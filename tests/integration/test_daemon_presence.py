@@ -7,7 +7,7 @@ import pytest
 from helpers.bus_services import Logind
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.desktop import session_bus
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.states import Reason, State
 
 

@@ -25,7 +25,7 @@ from helpers.host_contract import PATIENCE_S, outcome
 from helpers.hostile_directory import DHT_LIES, answer_finds
 from helpers.hostile_peer import BAD_FRAMES, WAIT_S, HostilePeer, free_cache, hidden_states
 from helpers.hostile_server import MISDEEDS, HostileServer
-from potluck_cli.overview import live_servers
+from potluck_cli.swarm.overview import live_servers
 from transformers.utils import logging
 
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
@@ -33,9 +33,9 @@ from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory.seal import record_checks
 from potluck.membership.budgets import PERSON
-from potluck.p2p.config import HostConfig
 from potluck.p2p.control import MAX_REFUSED
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import StepRequest

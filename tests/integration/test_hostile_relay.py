@@ -9,9 +9,9 @@ import psutil
 import pytest
 from helpers.host_contract import PATIENCE_S, WAIT_S
 
-from potluck.p2p.config import HostConfig
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 

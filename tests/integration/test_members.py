@@ -23,8 +23,8 @@ from potluck.membership.leadership import confirm, remove, seats
 from potluck.membership.members import Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Content, EndInvite
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.wire.protocols import QUOTE

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from helpers.machine import Machine
 from helpers.two_machines import two_machines
-from potluck_control import schema
-from potluck_control.client import ControlClient
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms

@@ -10,13 +10,13 @@ from helpers.command_line import CommandLine
 from helpers.nvml_stub import Driver, nvidia_driver
 from helpers.probe_reports import gives_up, watching
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.environment.machine import look
+from potluck_daemon.environment.hardware import read_hardware
 from potluck_daemon.presence import nvml
 from potluck_daemon.presence.gpu_use import GpuUseProbe
-from potluck_daemon.presence.machine import HeatProbe, PowerProbe, VramPressureProbe
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Sighting, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.sensors import HeatProbe, PowerProbe, VramPressureProbe
 
 pytestmark = pytest.mark.compiler
 
@@ -131,7 +131,7 @@ async def test_a_draw_above_the_cap_slows_the_engine_down_until_it_is_below(driv
 def test_only_set_up_asks_for_the_compute_capability(driver: Driver) -> None:
     driver.say("gpu 0 NVIDIA A")
     assert [gpu.capability for gpu in NvmlReader().read()] == [None]
-    assert [gpu.capability for gpu in look().gpus] == [(9, 0)]
+    assert [gpu.capability for gpu in read_hardware().gpus] == [(9, 0)]
 
 
 def test_the_doctor_names_gpus_and_driver(loaded: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.releases import VERSION_BESIDE, checkout
-from potluck_app.windows.piped import PipedLine
-from potluck_control import schema
-from potluck_control.client import ControlClient, ControlError
+from potluck_app.windows.piped_line import PipedLine
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, ControlError
 from potluck_control.states import State
 
 from potluck.errors import PotluckError
@@ -22,7 +22,7 @@ ASK = """\
 import sys
 from pathlib import Path
 from potluck_control import schema
-from potluck_control.client import ControlClient, ControlError
+from potluck_control.api.client import ControlClient, ControlError
 client = ControlClient(Path(sys.argv[1]))
 print(client.call(schema.HELLO).api)
 for ask in (lambda: client.hello("app"), lambda: client.call(schema.PAUSE), lambda: next(client.events())):

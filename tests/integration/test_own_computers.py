@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from helpers.command_line import CommandLine
 from helpers.daemon_process import LOOPBACK, DaemonProcess, giving_up_after
-from potluck_control import schema
-from potluck_control.methods import computers as own
+from potluck_control.api import schema
 from potluck_control.methods import members
+from potluck_control.methods import members as own
 from potluck_control.states import State
 
 from tests.helpers.fork_server import start_python
@@ -66,7 +66,7 @@ def test_an_invite_for_one_machine_and_a_backup_make_computers_the_same_persons_
 ) -> None:
     desktop, laptop, tower = computers
     invite = desktop.client.call(schema.INVITE, schema.InviteParams(people=2)).invite
-    made = desktop.client.call(own.ADD, members.SwarmParams())
+    made = desktop.client.call(own.ADD_COMPUTER, members.SwarmParams())
     with (
         start_python(
             [*_CLI, "join"], env=laptop.environment, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE, text=True
@@ -78,7 +78,7 @@ def test_an_invite_for_one_machine_and_a_backup_make_computers_the_same_persons_
         joining.stdin.close()
         desktop.wait_for(lambda _: desktop.client.call(members.LIST).asking != "")
         name = desktop.client.call(members.LIST).asking
-        desktop.client.call(own.CONFIRM, own.ConfirmParams(name))
+        desktop.client.call(own.CONFIRM_COMPUTER, own.ConfirmParams(name))
         assert joining.stdout is not None
         assert "Joined home" in joining.stdout.read()
     assert machines_known_to(desktop) == [2]

@@ -22,8 +22,8 @@ from potluck.directory.announcer import Announcer
 from potluck.directory.directory import Directory
 from potluck.directory.seal import Kind, record_checks, seal
 from potluck.membership.identity import Identity
-from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import HostConfig
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.records import ServerState
 from potluck.protocol.swarm import new_swarm

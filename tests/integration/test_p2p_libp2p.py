@@ -27,12 +27,13 @@ from hivemind.proto import dht_pb2
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
-from potluck.p2p import control, libp2p, silence
-from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import HostConfig, RecordCheck
+from potluck.p2p import control, libp2p
+from potluck.p2p import reception as silence
+from potluck.p2p.control import nameless_node
+from potluck.p2p.encoding import split_peer
 from potluck.p2p.finding import WHERE
 from potluck.p2p.libp2p import Libp2pHost
-from potluck.p2p.nameless import nameless_node
+from potluck.p2p.network import HostConfig, RecordCheck
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from tests.helpers.fork_server import start_python

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from helpers.lone_engine import SWARM
 from helpers.own_address import PORT, own_address
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_engine import standby
 from potluck_engine.daemon_pipe import DaemonPipe
 
 from potluck.membership.membership import Membership
-from potluck.p2p.ports import tcp_ports
+from potluck.p2p.listening import tcp_ports
 
 
 class Pipe:
@@ -22,7 +22,7 @@ class Pipe:
 
     def __init__(self) -> None:
         self.orders: asyncio.Queue[messages.Said | None] = asyncio.Queue()
-        self.told: asyncio.Queue[messages.Reachable] = asyncio.Queue()
+        self.told: asyncio.Queue[messages.StandbyOnline] = asyncio.Queue()
 
     async def read(self) -> messages.Said | None:
         return await self.orders.get()
@@ -30,7 +30,7 @@ class Pipe:
     launch = DaemonPipe.launch
 
     def send(self, message: messages.Said) -> None:
-        if isinstance(message, messages.Reachable):
+        if isinstance(message, messages.StandbyOnline):
             self.told.put_nowait(message)
 
     callbacks = DaemonPipe.callbacks

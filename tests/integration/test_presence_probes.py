@@ -26,8 +26,7 @@ from potluck_daemon.presence.probe import (
 )
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.services import gamemode
-from potluck_daemon.presence.window_probe import WindowLooks, WindowsProbe
-from potluck_daemon.presence.windows import ActiveWindow
+from potluck_daemon.presence.windows import ActiveWindow, WindowLooks, WindowsProbe
 from potluck_daemon.presence.x11 import active_window, x11_windows
 from Xlib.display import Display
 

@@ -13,10 +13,10 @@ from dbus_fast import Variant
 from helpers.bus_services import Login, Logind, Service
 from helpers.desktop import session_bus
 from helpers.probe_reports import WAIT_S, gives_up, watching
-from potluck_control.schema import ProbeState
+from potluck_control.api.schema import ProbeState
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.lookout import Lookout
 from potluck_daemon.presence.idle import IdleProbe, gnome_idle
+from potluck_daemon.presence.lookout import Lookout, SessionProbe
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
 from potluck_daemon.presence.services import (
@@ -27,7 +27,6 @@ from potluck_daemon.presence.services import (
     other_users,
     screen_lock,
 )
-from potluck_daemon.presence.session import SessionProbe
 
 from potluck.sentences import verbatim
 

@@ -14,9 +14,9 @@ from helpers.golden import CHECKPOINT
 from helpers.launches import launch_of
 from helpers.streamers import At
 from helpers.tiny_models import save_llama, save_random
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_engine import fitting
-from potluck_engine.server import Engine
+from potluck_control.processes.launch_spec import LaunchSpec, ServingLimits
+from potluck_engine.life.engine import Engine
+from potluck_engine.weights import fitting
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from benchmarks.local_swarm import LocalEngine, LocalSwarm

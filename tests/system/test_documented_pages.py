@@ -10,7 +10,7 @@ import pytest
 from helpers.documents import Kind, Passage, passages
 from helpers.reader import Reader
 from helpers.torchless import install_without_torch
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
 from potluck_control.states import State
 
 from benchmarks.first_hour import faults_of_readme, walked

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_control.methods.work import WorkProgress
+from potluck_control.methods.installation import WorkProgress
 from potluck_daemon.environment import plan as planning
-from potluck_daemon.environment import preflight
-from potluck_daemon.environment.machine import Hardware, look
+from potluck_daemon.environment import plan as preflight
+from potluck_daemon.environment.hardware import Hardware, read_hardware
 from potluck_daemon.environment.plan import EnvironmentPlan, digest
 from potluck_daemon.environment.setup import set_up
-from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
+from potluck_daemon.environment.store import EnvironmentManifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.variants import TORCH, choose_variant
 
 from potluck.errors import PotluckError
@@ -36,11 +36,13 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPlan:
     requirements = lock(tmp_path / "cpu.txt", *wheels)
     monkeypatch.setattr(planning, "requirements_of", lambda variant: requirements)
     store = Store(tmp_path / "engines")
-    machine = Hardware(glibc=look().glibc, architecture=look().architecture, python=look().python)
+    machine = Hardware(
+        glibc=read_hardware().glibc, architecture=read_hardware().architecture, python=read_hardware().python
+    )
     return EnvironmentPlan(store, machine, choose_variant(machine), wheels=offered)
 
 
-def made(plan: EnvironmentPlan) -> Manifest:
+def made(plan: EnvironmentPlan) -> EnvironmentManifest:
     """Of the environment in use."""
     folder = plan.store.current()
     manifest = read_manifest(folder) if folder is not None else None

@@ -6,7 +6,7 @@ import pytest
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.wayland import wayland_windows
-from potluck_daemon.presence.window_probe import WindowLooks, WindowsProbe
+from potluck_daemon.presence.windows import WindowLooks, WindowsProbe
 
 from benchmarks.real_games import RealProgram, running
 from potluck.sentences import verbatim

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.container import INSTALLED, Container
-from potluck_daemon.host.units import unit_text
+from potluck_daemon.host.systemd import unit_text
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm

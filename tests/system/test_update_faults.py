@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from helpers.asking import somebody_asking
-from potluck_control import schema
-from potluck_control.methods import updates
-from potluck_control.schema import Status
+from potluck_control.api import schema
+from potluck_control.api.schema import Status
+from potluck_control.methods import installation as updates
 from potluck_control.states import State
 
 from tests.helpers.daemon_process import LOOPBACK
@@ -78,7 +78,7 @@ def test_sessions_end_before_the_new_version_serves(old: tuple[Installation, Pat
         installation.wait_for(lambda status: status.state is State.SERVING)
         with somebody_asking(client.call(schema.INVITE).invite, num_tokens=900):  # still open when draining begins
             installation.wait_for(lambda status: status.sessions > 0)
-            client.call(updates.INSTALL)
+            client.call(updates.INSTALL_UPDATE)
             told = list(client.events())  # to the end of the old daemon
         assert any(event.state is State.DRAINING and event.sessions for event in told if isinstance(event, Status))
         installation.wait_until(lambda: installation.running() == NEW)

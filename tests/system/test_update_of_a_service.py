@@ -30,9 +30,9 @@ GOOD, BAD = "0.98.0", "0.99.0"
 HERE = ("127.0.0.1", "8000")
 CALL = """
 import sys
-from potluck_control.all_methods import METHODS
+from potluck_control.api.all_methods import METHODS
 from potluck.protocol.codec import CodecError, builtins, decode, encode
-from potluck_control.client import ControlClient
+from potluck_control.api.client import ControlClient
 from potluck_control.places import find_socket
 print(encode(ControlClient(find_socket()).call(METHODS[sys.argv[1]])).decode())
 """

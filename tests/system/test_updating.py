@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_control import schema
-from potluck_control.methods import updates
-from potluck_control.methods.updates import UpdatesState
-from potluck_daemon.checked_database import close_checked, open_checked
+from potluck_control.api import schema
+from potluck_control.methods import installation as updates
+from potluck_control.methods.installation import UpdatesState
+from potluck_daemon.accounting.checked_database import close_checked, open_checked
+from potluck_daemon.accounting.tables import connect
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING
-from potluck_daemon.ledger.tables import connect
-from potluck_daemon.settings.store import load
+from potluck_daemon.settings.store import load_settings
 from potluck_daemon.updates.versions import MAX_STARTS, Versions
 
 from potluck.membership.identity import Identity
@@ -44,21 +44,21 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         installation.client.call(schema.RELOAD)
         settings, identity = places.settings_file.read_bytes(), places.identity_file.read_bytes()
         port = installation.state()["port"]
-        state = installation.client.call(updates.CHECK)
+        state = installation.client.call(updates.CHECK_FOR_UPDATE)
         assert (state.running, state.is_allowed, state.can_install, state.error) == (OLD, False, True, None)
         assert state.offered is not None
         assert (state.offered.version, state.offered.changes) == (NEW, ("faster",))
         assert any(NEW in notice.text for notice in installation.client.call(schema.STATUS).notices)
         events = installation.client.events()
         next(events)  # from here on nothing is missed, however fast the update is
-        assert installation.client.call(updates.INSTALL).progress is not None
+        assert installation.client.call(updates.INSTALL_UPDATE).progress is not None
         told = [event for event in events if isinstance(event, UpdatesState)]  # until the daemon ends
         assert any(event.progress is not None for event in told)
         installation.wait_until(lambda: installation.running() == NEW)
         assert (installation.running(), installation.in_use()) == (NEW, NEW)
         assert (places.settings_file.read_bytes(), places.identity_file.read_bytes()) == (settings, identity)
         assert installation.state()["port"] == port
-        after = installation.client.call(updates.STATE)
+        after = installation.client.call(updates.UPDATES_STATE)
         assert (after.running, after.offered, after.progress, after.error) == (NEW, None, None, None)
         assert installation.command("config", "set", "serve.find_nearby", "off").returncode == 0
         assert "version = 3" in places.settings_file.read_text()
@@ -67,7 +67,7 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         for said in ("settings.toml is of a newer Potluck", "there is no setting new.limit"):
             assert said in done.stdout
         assert (installation.running(), installation.in_use()) == (OLD, OLD)
-        went_back = load(places.settings_file)
+        went_back = load_settings(places.settings_file)
         assert went_back.is_valid
         assert went_back.settings.updates.url == world.server.url
         assert not went_back.settings.serve.find_nearby  # changed under the newer version

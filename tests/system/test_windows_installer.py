@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from potluck_app.windows.autostart import APPROVED, NAME, RUN, Autostart
 
-from installer.windows.files import make_app
-from installer.windows.setup import pack
+from installer.windows.setup import make_app, pack
 from tests.helpers import wine
 from tests.helpers.wine import Wine
 

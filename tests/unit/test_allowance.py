@@ -12,7 +12,7 @@ from potluck import allowance
 
 REPO = Path(__file__).parents[2]
 MIB = 1 << 20
-_MEASURES_THE_MACHINE = ("potluck/p2p/contention.py", "daemon/potluck_daemon/metering/meters.py")
+_MEASURES_THE_MACHINE = ("potluck/allowance.py", "daemon/potluck_daemon/accounting/meters.py")
 
 
 class FakeMachine:

@@ -18,8 +18,8 @@ ON_A_GPU = ("huggingface_hub", "msgspec", "numpy", "psutil", "pytest", "safetens
 TRITONS = {"block_kernels", "experts", "grouped", "paged_attention"}
 _LIGHT = """
 import potluck.membership.invite, potluck.membership.joined, potluck.protocol.receipts
-import potluck.p2p.config, potluck.p2p.runtime_dir
-import potluck_control.engine_messages, potluck_control.launch_spec
+import potluck.p2p.network, potluck.p2p.runtime_dir
+import potluck_control.processes.engine_messages, potluck_control.processes.launch_spec
 import potluck_daemon.daemon, potluck_daemon.doctor.checks
 from potluck_cli.main import main
 for words in (["--help"], ["--version"], ["serve", "--help"], ["completions", "bash"], ["swarm", "create", "--help"]):
@@ -34,13 +34,13 @@ import_bare_hivemind()
 import potluck_engine.standby, potluck.p2p.libp2p
 """
 _WINDOW = """
-import potluck_app.start, potluck_app.main, potluck_app.shell.window, potluck_app.pages.home
+import potluck_app.start, potluck_app.main, potluck_app.shell.window, potluck_app.pages.home.page
 """
 _PRIVATE = """
 import sys
 from potluck.foreign import adapter_for
 from potluck.protocol.swarm import Swarm
-import potluck.client.swarm_client, potluck_engine.handlers, potluck_engine.server
+import potluck.client.swarm_client, potluck_engine.serving.handlers, potluck_engine.life.engine
 assert adapter_for(Swarm("private", "m", 4, "m", founder_key=bytes(32))) is None
 print([name for name in sys.modules if name.startswith("potluck.petals")])
 """
@@ -80,7 +80,7 @@ def test_an_app_that_starts_in_the_tray_loads_no_window() -> None:
 
 def test_tests_and_figures_of_a_gpu_need_few_packages() -> None:
     modules = {name for kind in ("tests", "benchmarks") for name in _imported_by(ROOT / kind / "gpu")}
-    assert {"potluck.blocks.grouped", "potluck.checkpoint.source", "helpers.tiny_models"} <= modules
+    assert {"potluck.blocks.kernels.products", "potluck.checkpoint.source", "helpers.tiny_models"} <= modules
     if find_spec("triton") is None:
         modules = {name for name in modules if name.rpartition(".")[2] not in TRITONS}
     names = packages_distributions()
@@ -88,7 +88,9 @@ def test_tests_and_figures_of_a_gpu_need_few_packages() -> None:
     others = [name for name, packages in names.items() if needed.isdisjoint(map(_normal, packages))]
     assert {"msgpack", "platformdirs"} <= set(others)
     code = f"import sys\nsys.modules |= dict.fromkeys({others!r})\n"
-    code += f"sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\nfrom potluck.blocks.span import load_span\n"
+    code += (
+        f"sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\nfrom potluck.blocks.span.block_span import load_span\n"
+    )
     code += "".join(f"import {name}\n" for name in sorted(modules))
     done = subprocess.run([sys.executable, "-c", code], cwd="/", capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stderr) == (0, "")

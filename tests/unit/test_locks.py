@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from potluck.locks import NoLocksError, alone, is_locked, locked, open_locked
+from potluck.locks import NoLocksError, is_locked, locked, locked_folder, open_locked
 
 NFS = "NFS"  # locks files that are open for writing, and so no folders
 
@@ -44,7 +44,7 @@ def test_a_lock_is_held_by_one_and_only_until_its_own_descriptor_is_closed(tmp_p
 
 @pytest.mark.usefixtures("file_system")
 def test_changes_in_a_folder_and_of_a_file_are_made_one_after_the_other(tmp_path: Path) -> None:
-    for context in (lambda: alone(tmp_path), lambda: locked(tmp_path / "lock")):
+    for context in (lambda: locked_folder(tmp_path), lambda: locked(tmp_path / "lock")):
         count = tmp_path / "count"
         count.write_text("0")
 
@@ -70,7 +70,7 @@ def test_without_any_lock_the_file_system_is_named_with_the_way_out(
 
     for name in ("flock", "fcntl", "lockf"):
         monkeypatch.setattr(fcntl, name, refuse)
-    for take in (lambda: open_locked(tmp_path / "lock"), lambda: alone(tmp_path).__enter__()):
+    for take in (lambda: open_locked(tmp_path / "lock"), lambda: locked_folder(tmp_path).__enter__()):
         with pytest.raises(NoLocksError, match=r"/\.?lock cannot be locked: its file system \(\w+ at /") as refused:
             take()
         assert "XDG_STATE_HOME" in str(refused.value.hint)

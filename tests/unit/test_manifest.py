@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from potluck.errors import CheckpointError
-from potluck.manifest import (
+from potluck.model_files import (
     PIECE_BYTES,
     Manifest,
     ManifestFile,

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from potluck_engine.pinned_files import MemberSource, PinnedFiles
+from potluck_engine.weights.pinned_files import MemberSource, PinnedFiles
 
 from potluck.errors import CheckpointError, UsageError
-from potluck.manifest import Manifests, make_manifest
-from potluck.model_folder import hub_folder, inside, model_folder, pinned_folder
+from potluck.model_files import Manifests, hub_folder, inside, make_manifest, model_folder, pinned_folder
 from potluck.protocol.swarm import Swarm
 
 LEADING_OUT = ("..", ".", "../..", "/etc", "a/../b", "..\\..", "a\0b", "~", "a/b/c", "", "a\nb", "x" * 999, None, b"..")

@@ -1,6 +1,8 @@
 """What a page is: a column of cards beside the sidebar, made when it is first opened and kept from then on.
 
 The catalogue of pages is in `catalogue.py`; a page's own file is imported when somebody opens it.
+
+The parts of a page: sections, which ask by way of their page, and folds, whose content waits behind one click.
 """
 
 from __future__ import annotations
@@ -8,24 +10,140 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from potluck_control.api.schema import Method, Status
 from potluck_control.methods.members import MembersChanged
-from potluck_control.schema import Method
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.section import Part, PassesOn, Section
-from potluck_app.pages.waits import WatchedLink
+from potluck_app.pages.calls import WatchedLink
+from potluck_app.pages.destination import Destination as Destination
 from potluck_app.widgets import theme
-from potluck_app.widgets.card import text
-from potluck_app.widgets.layout import Poll, column, holder, row
+from potluck_app.widgets.button import Button
 from potluck_app.widgets.notice import NoticeBar, Urgency
-from potluck_app.widgets.placeholder import Waiting
-from potluck_app.widgets.theme import Type
+from potluck_app.widgets.parts import Card, Item, LoadingPlaceholder, PollTimer, column, holder, row, text
+from potluck_app.widgets.theme import TextStyle
 from potluck_app.words import sentences
+
+if TYPE_CHECKING:
+    pass
+
+
+class HasSections:
+    """What a page and a section have in common: what reaches them goes on to the sections inside."""
+
+    sections: list[PageSection]
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Tell whether closing the page would lose something that the user wrote."""
+        return any(section.is_unsaved for section in self.sections)
+
+    def show_status(self, status: Status) -> None:
+        """Take the latest status; called when the page comes to the front, and with each status while it is there."""
+        for section in self.sections:
+            section.show_status(status)
+
+    def refresh(self) -> None:
+        """Ask for what a status does not tell; called when the page comes to the front and when the daemon is back."""
+        for section in self.sections:
+            section.refresh()
+
+
+class PageSection(HasSections, QWidget):
+    """A part of a page. `page` passes on each status and each refresh, and whatever the section asks.
+
+    `parts`: sections and other things that it consists of, if it does nothing itself.
+    """
+
+    part: Destination | None = None
+
+    def __init__(self, page: Page, *parts: Item) -> None:
+        super().__init__()
+        self.page = page
+        self.sections = []
+        if parts:
+            self.fill(*parts)
+
+    def fill(self, *items: Item) -> None:
+        """Stack cards and sections; see `layout.column`."""
+        self.sections = [item for item in items if isinstance(item, PageSection)]
+        self.setLayout(column(*items, spacing=theme.SPACE_L))
+
+    def enter(self, swarm: str = "") -> None:
+        """Put the keyboard where somebody wants it who was led here, perhaps by the link of `swarm`."""
+        (self.sections or [self])[0].setFocus()
+
+
+class Fold(PageSection):
+    """A heading with a line about what is behind it; the content is made and asked for once somebody opens it.
+
+    Args:
+        make: makes the content.
+        part: what other pages call it.
+    """
+
+    def __init__(
+        self, page: Page, heading: str, about: str, make: Callable[[], PageSection], part: Destination | None = None
+    ) -> None:
+        super().__init__(page)
+        self.part = part
+        self._make = make
+        self._status: Status | None = None
+        self.content: PageSection | None = None
+        self._head = Button(heading, "next", "fold")
+        self._head.setAccessibleDescription(about)
+        self._head.setCheckable(True)
+        self._head.toggled.connect(self._show)
+        self._head.clicked.connect(lambda is_open: page.reveal(self) if is_open else None)
+        self._head.setFont(theme.font(theme.TextStyle.HEADING))
+        self._about = text("muted", said=about)
+        self._column = column(Card("", column(self._head, self._about, spacing=0)), spacing=theme.SPACE_L)
+        self.setLayout(self._column)
+        self.setFocusProxy(self._head)
+
+    @property
+    def is_unsaved(self) -> bool:
+        return self.content is not None and self.content.is_unsaved
+
+    @property
+    def is_open(self) -> bool:
+        return self._head.isChecked()
+
+    def open(self, is_open: bool = True) -> None:
+        """Show or hide the content."""
+        self._head.setChecked(is_open)
+
+    def show_status(self, status: Status) -> None:
+        self._status = status
+        if self.content is not None and self.is_open:
+            self.content.show_status(status)
+
+    def refresh(self) -> None:
+        if self.content is not None and self.is_open:
+            self.content.refresh()
+
+    def enter(self, swarm: str = "") -> None:
+        self.open()
+        assert self.content is not None
+        self.content.enter(swarm)
+
+    def _show(self, is_open: bool) -> None:
+        self._head.show_glyph("down" if is_open else "next")
+        self._about.setVisible(not is_open)
+        if self.content is None:
+            self.content = self._make()
+            self._column.addWidget(self.content)
+        self.content.setVisible(is_open)
+        if is_open:
+            if self._status is not None:
+                self.content.show_status(self._status)
+            self.content.refresh()
+        self.page.order_tabs()
+
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -47,7 +165,7 @@ class DaemonCaller(Protocol):
     ) -> None: ...
 
 
-class Page(PassesOn, QScrollArea):
+class Page(HasSections, QScrollArea):
     """A page of the window: a column of sections, which `add` puts there.
 
     `head` is the row of the title; what belongs to the whole page goes to its right. An empty title makes no row.
@@ -67,7 +185,7 @@ class Page(PassesOn, QScrollArea):
         self._problems: dict[str, str] = {}
         self._main: QWidget | None = None
         if title:
-            self.head.addWidget(text(kind=Type.TITLE, said=title), 1)
+            self.head.addWidget(text(kind=TextStyle.TITLE, said=title), 1)
         self._outer = column(self.head, self.column, None, spacing=theme.SPACE_L)
         self._make_room(0, 0)
         self.verticalScrollBar().rangeChanged.connect(self._make_room)
@@ -81,15 +199,15 @@ class Page(PassesOn, QScrollArea):
         self.setAccessibleName(title)
         self.notice_bar = NoticeBar(self, _WIDEST)
         self.link = WatchedLink(self, link, partial(self.notice_bar.say, Urgency.WAIT))
-        Poll(self, self.refresh).run_while(bool(self.AGAIN_MS), self.AGAIN_MS)
+        PollTimer(self, self.refresh).run_while(bool(self.AGAIN_MS), self.AGAIN_MS)
 
-    def add(self, *sections: Section) -> None:
+    def add(self, *sections: PageSection) -> None:
         """Append sections to the column."""
         for section in sections:
             self.sections.append(section)
             self.column.addWidget(section)
 
-    def lead_to(self, part: Part, swarm: str = "") -> None:
+    def lead_to(self, part: Destination, swarm: str = "") -> None:
         """Go to a part of a page that has it. `swarm`: whose link was opened, if that led here."""
         for section in self.sections:
             if section.part is part:
@@ -202,7 +320,7 @@ class Page(PassesOn, QScrollArea):
     def _show_problems(self) -> None:
         said = " ".join(dict.fromkeys(self._problems.values()))
         self.notice_bar.say(Urgency.PROBLEM, said, self.tr("Try again"), self._try_again)
-        for waiting in self.findChildren(Waiting):
+        for waiting in self.findChildren(LoadingPlaceholder):
             waiting.note_failure(has_failed=bool(said))
 
     def _try_again(self) -> None:

@@ -15,7 +15,7 @@ THEMES = ("system", "light", "dark")
 LANGUAGES = ("", "en", "de", "es")  # "": the desktop's
 
 
-class News(StrEnum):
+class NewsKind(StrEnum):
     """Kinds of news that are worth a notification. The values are names in the file of preferences."""
 
     PROBLEM = "problem"  # an engine that fails, a mismatch of versions, a pause that was perhaps forgotten
@@ -71,13 +71,13 @@ class Preferences:
         ini, user = QSettings.Format.IniFormat, QSettings.Scope.UserScope
         self.settings = QSettings(file, ini) if file is not None else QSettings(ini, user, "potluck", "app")
 
-    def notifies_of(self, news: News) -> bool:
+    def notifies_of(self, news: NewsKind) -> bool:
         """Return whether the user wants to hear of such news."""
         return self.notifications and self.has_chosen(news)
 
-    def has_chosen(self, news: News) -> bool:
+    def has_chosen(self, news: NewsKind) -> bool:
         """Return whether such news are on, whatever the switch for all notifications says."""
         return _is_on(self.settings.value(f"{_NEWS}/{news}"))
 
-    def choose_news(self, news: News, is_on: bool) -> None:
+    def choose_news(self, news: NewsKind, is_on: bool) -> None:
         self.settings.setValue(f"{_NEWS}/{news}", is_on)

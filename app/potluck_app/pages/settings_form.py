@@ -18,12 +18,10 @@ from PySide6.QtWidgets import QWidget
 from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.card import Card, divided, text
-from potluck_app.widgets.layout import column, holder
-from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.controls import LimitSlider, NumberBox
+from potluck_app.widgets.parts import Card, column, divided, holder, text
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.slider import LimitSlider
-from potluck_app.widgets.theme import Type
+from potluck_app.widgets.theme import TextStyle
 from potluck_app.words import sentences
 
 _HIGHEST = 1e9  # where the daemon names no bound
@@ -83,7 +81,7 @@ class SettingsForm(Page):
 
     def card(self, heading: str, *rows: QWidget, note: str = "") -> Card:
         """Return a card with lines between its rows; `note` explains all of them."""
-        head = (text("muted", kind=Type.CAPTION, said=note),) if note else ()
+        head = (text("muted", kind=TextStyle.CAPTION, said=note),) if note else ()
         return Card(heading, *head, *divided(rows))
 
     def change(self, *changes: Change) -> None:

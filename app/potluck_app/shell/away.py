@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from potluck_control.log_tail import tail
+from potluck_control.logs import log_tail
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
@@ -13,10 +13,9 @@ from PySide6.QtWidgets import QWidget
 from potluck_app.shell.link import Absence
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Pot, text
-from potluck_app.widgets.layout import column, row
-from potluck_app.widgets.log_view import LogView
-from potluck_app.widgets.theme import Type
+from potluck_app.widgets.fixed_text import LogView
+from potluck_app.widgets.parts import StateIcon, column, row, text
+from potluck_app.widgets.theme import TextStyle
 
 _POT = 64
 _LINES = 200  # of the log
@@ -36,7 +35,7 @@ class AwayPage(QWidget):
     def __init__(self, log_file: Path | None = None) -> None:
         super().__init__()
         self._log_file, self._absence = log_file, Absence.GONE
-        self._title = text(kind=Type.TITLE)
+        self._title = text(kind=TextStyle.TITLE)
         self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
         self._button = Button(self.tr("Start Potluck"), "play", "primary", self._press)
         self._log_button, self._log = Button(self.tr("Show log"), "diagnostics", act=self._show_log), LogView()
@@ -55,7 +54,7 @@ class AwayPage(QWidget):
         self.setFocusProxy(self._button)
         texts = column(self._title, self._reason, self._progress, self._failure)
         buttons = row(None, self._button, self._log_button, None)
-        parts = (None, row(None, Pot(_POT), None), texts, buttons, (self._log, 1), None, None)
+        parts = (None, row(None, StateIcon(_POT), None), texts, buttons, (self._log, 1), None, None)
         self.setLayout(column(*parts, spacing=theme.SPACE_XL, margin=theme.SPACE_XXL))
 
     def show_reason(self, reason: str, absence: Absence, *, is_updating: bool = False) -> None:
@@ -140,4 +139,4 @@ class AwayPage(QWidget):
         """Show the end of the log from its file, for the daemon cannot be asked."""
         self._log.setVisible(self._log.isHidden())
         if self._log_file is not None:
-            self._log.show_lines(tail(self._log_file, _LINES))
+            self._log.show_lines(log_tail(self._log_file, _LINES))

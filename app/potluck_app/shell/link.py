@@ -15,13 +15,12 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from potluck_control import schema
-from potluck_control.agreement import Agreement, agree
-from potluck_control.client import ControlClient, Line
-from potluck_control.liveness import LOOK_S, HangWatch, peer_of, read_pulse
-from potluck_control.methods.setup import SetupState
-from potluck_control.methods.updates import UpdatesState
-from potluck_control.schema import Method, Status
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, Line
+from potluck_control.api.liveness import LOOK_S, HangWatch, peer_of, read_pulse
+from potluck_control.api.schema import Method, Status
+from potluck_control.api.versions import Agreement, agree
+from potluck_control.methods.installation import SetupState, UpdatesState
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError

@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.updates import UpdatesState
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
+from potluck_control.api.versions import Agreement, Difference
+from potluck_control.methods.installation import UpdatesState
 from potluck_control.states import Reason, State
 
-from potluck_app.pages.preferences import News
-from potluck_app.words import dates, layers, numbers, sentences
-from potluck_app.words.daemon_texts import translated
+from potluck_app.pages.preferences import NewsKind
+from potluck_app.words import formats as dates
+from potluck_app.words import formats as numbers
+from potluck_app.words import layers, sentences
 from potluck_app.words.language import tr
+from potluck_app.words.sentences import translated
 
 if TYPE_CHECKING:
     from potluck_control.methods.members import MembersList
@@ -32,7 +34,7 @@ _MILESTONES = tuple(10**power for power in range(3, 16))  # points
 class Notification:
     heading: str
     text: str
-    news: News = News.PROBLEM
+    news: NewsKind = NewsKind.PROBLEM
 
 
 class Notifier:
@@ -66,12 +68,12 @@ class Notifier:
             self._coverage = _Coverage(swarm.name, is_complete=True)
             said = tr("Every layer of {model} is served. You can chat now.").format(model=layers.model(swarm.model))
             is_news = before.is_complete is False
-            return Notification(tr("The model is complete"), said, News.COMPLETE) if is_news else None
+            return Notification(tr("The model is complete"), said, NewsKind.COMPLETE) if is_news else None
         since = now if before.since is None else before.since
         is_news = before.is_complete is not False and now - since >= MISSING_S
         self._coverage = _Coverage(swarm.name, False if is_news else before.is_complete, since)
         lacking = f"{layers.coverage(swarm.coverage, swarm.num_blocks)} ({layers.model(swarm.model)})"
-        return Notification(tr("A layer is missing"), lacking, News.MISSING) if is_news else None
+        return Notification(tr("A layer is missing"), lacking, NewsKind.MISSING) if is_news else None
 
     def people(self, found: MembersList) -> Notification | None:
         """Notice who joined, and for whom the user has to decide; the first list is no news."""
@@ -80,7 +82,7 @@ class Notifier:
             return None
         if found.asking not in ("", before.asking):
             said = tr("{name} asks to be one of your computers. Confirm it on the page Swarm.")
-            return Notification(tr("Another computer of yours?"), said.format(name=found.asking), News.FRIEND)
+            return Notification(tr("Another computer of yours?"), said.format(name=found.asking), NewsKind.FRIEND)
         known = {member.id for member in before.members}
         waited = {member.id for member in before.members if member.waits}
         waiting = [member.name for member in found.members if member.waits and member.id not in waited]
@@ -90,7 +92,7 @@ class Notifier:
             heading = tr("Somebody waits to be let in")
             said = tr("Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page Swarm.")
         said = said.format(names=", ".join(waiting or names), swarm=found.swarm)
-        return Notification(heading, said, News.FRIEND) if waiting or names else None
+        return Notification(heading, said, NewsKind.FRIEND) if waiting or names else None
 
     def updates(self, state: UpdatesState) -> Notification | None:
         """Notice each newer version once."""
@@ -98,7 +100,7 @@ class Notifier:
         is_new = offered not in ("", self._offered)
         self._offered = offered or self._offered
         said = tr("Potluck {version} is available.").format(version=offered)
-        return Notification(tr("An update is ready"), said, News.UPDATE) if is_new else None
+        return Notification(tr("An update is ready"), said, NewsKind.UPDATE) if is_new else None
 
     def agreement(self, agreement: Agreement) -> Notification | None:
         """Warn once of each kind of difference."""
@@ -112,7 +114,7 @@ class Notifier:
         passed = [milestone for milestone in _MILESTONES if before is not None and before < milestone <= points]
         said = tr("You earned {points} points. Thank you!")
         said = said.format(points=numbers.points(max(passed, default=0)))
-        return Notification(tr("Milestone"), said, News.MILESTONE) if passed else None
+        return Notification(tr("Milestone"), said, NewsKind.MILESTONE) if passed else None
 
     def _error(self, status: Status, now: float) -> Notification | None:
         is_known = status.since == self._error_since

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QScrollArea, QSizePolicy
 
 from potluck_app.pages.catalogue import PageEntry
 from potluck_app.widgets import icons, theme
-from potluck_app.widgets.card import Pot, text
-from potluck_app.widgets.layout import column, holder, row
-from potluck_app.widgets.theme import Type
-from potluck_app.words import numbers, states
+from potluck_app.widgets.parts import StateIcon, column, holder, row, text
+from potluck_app.widgets.theme import TextStyle
+from potluck_app.words import formats as numbers
+from potluck_app.words import states
 
 _WIDTH, _ITEM_HEIGHT, _LOWEST_ITEM, _POT = 200, 38, 30, 28
 
@@ -48,7 +48,7 @@ class NavigationItem(QAbstractButton):
         ink = colours.accent if self.isChecked() else colours.muted
         top = (self.height() - theme.GLYPH) / 2
         icons.paint(painter, QRectF(theme.SPACE_M, top, theme.GLYPH, theme.GLYPH), self._glyph, ink)
-        painter.setFont(theme.font(Type.STRONG if self.isChecked() else Type.BODY))
+        painter.setFont(theme.font(TextStyle.STRONG if self.isChecked() else TextStyle.BODY))
         painter.setPen(QColor(colours.accent if self.isChecked() else colours.text))
         place = self.rect().adjusted(2 * theme.SPACE_M + theme.GLYPH, 0, -theme.SPACE_S, 0)
         said = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, place.width())
@@ -67,7 +67,11 @@ class Sidebar(QFrame):
         self.setAccessibleName(self.tr("Pages"))
         self._keys = [entry.key for entry in entries]
         self._items = QButtonGroup(self)
-        self._pot, self._state, self._speed = Pot(_POT), text(kind=Type.STRONG), text("muted", kind=Type.CAPTION)
+        self._pot, self._state, self._speed = (
+            StateIcon(_POT),
+            text(kind=TextStyle.STRONG),
+            text("muted", kind=TextStyle.CAPTION),
+        )
         items = []
         for place, entry in enumerate(entries):
             items.append(NavigationItem(entry))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from potluck_control.own_python import python_command
+from potluck_control.processes.python_command import python_command
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from potluck_app.shell.link import DaemonLink

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from potluck_app.shell.notifier import Notification
 from potluck_app.widgets import icons
 from potluck_app.words import sentences, states
-from potluck_app.words.pauses import PauseChoice, offered
+from potluck_app.words.states import PauseChoice, offered_pauses
 
 _LOOK_MS = 1000
 """How often to look for a tray host in the first minute after the start or after it has gone. Qt chooses between its
@@ -121,8 +121,8 @@ class Tray(QObject):
     def _refresh(self) -> None:
         """Update the icon and menu only if something changed, for each change costs messages on the bus."""
         status = self._status
-        pauses = offered(status)
-        never = sentences.menu_text(states.never(status)) if status is not None else ""
+        pauses = offered_pauses(status)
+        never = sentences.menu_text(states.ignore_program(status)) if status is not None else ""
         resume = states.resume(status) if status is not None else ""
         title, tooltip = states.title(status, self._reason), states.tooltip(status, self._reason)
         shown = (title, tooltip, pauses, never, resume)

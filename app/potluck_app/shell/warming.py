@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from potluck_control.api.schema import Status
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
-from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 
 from potluck_app.pages.page import DaemonCaller

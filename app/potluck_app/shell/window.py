@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from potluck_control.agreement import Agreement
-from potluck_control.methods.setup import SetupState
-from potluck_control.methods.updates import UpdatesState
-from potluck_control.schema import Status
+from potluck_control.api.schema import Status
+from potluck_control.api.versions import Agreement
+from potluck_control.methods.installation import SetupState, UpdatesState
 from potluck_control.states import Reason
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeyEvent, QKeySequence, QShortcut, QShowEvent
@@ -18,18 +17,17 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QStackedWidget, QWi
 from potluck.errors import PotluckError
 from potluck_app.pages import catalogue as pages
 from potluck_app.pages.catalogue import PageEntry
-from potluck_app.pages.page import DaemonCaller, Page
-from potluck_app.pages.section import Fold, Part
+from potluck_app.pages.page import DaemonCaller, Destination, Fold, Page
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.link import Absence
 from potluck_app.shell.sidebar import Sidebar
 from potluck_app.shell.warming import GatewayWarming
 from potluck_app.widgets import style, theme
-from potluck_app.widgets.layout import holder, row
+from potluck_app.widgets.parts import holder, row
 from potluck_app.words import sentences
 
 if TYPE_CHECKING:
-    from potluck_app.pages.home import HomePage
+    from potluck_app.pages.home.page import HomePage
 
 _CHAT = "chat"
 _SIZE, _SMALLEST = QSize(960, 720), QSize(680, 400)  # the smallest fits 1280 x 720 at 150 %
@@ -59,7 +57,7 @@ class MainWindow(QStackedWidget):
         self.has_tray, self._is_hidden = False, False
         self._front: QWidget | None = None
         self._key = pages.SIDEBAR[0].key
-        self._part: tuple[Part | None, str] = None, ""  # of the page, that is led to once the page is shown
+        self._part: tuple[Destination | None, str] = None, ""  # of the page, that is led to once the page is shown
         self._agreement = ""
         self._standing = "", ""  # what every page says
         self._status: Status | None = None
@@ -87,7 +85,7 @@ class MainWindow(QStackedWidget):
         page = self._made.get("home")
         if page is None:
             return None
-        from potluck_app.pages.home import HomePage
+        from potluck_app.pages.home.page import HomePage
 
         assert isinstance(page, HomePage)
         return page
@@ -156,7 +154,7 @@ class MainWindow(QStackedWidget):
         self.setAutoFillBackground(True)
         self._refresh()
 
-    def open(self, key: str, part: Part | None = None, swarm: str = "") -> None:
+    def open(self, key: str, part: Destination | None = None, swarm: str = "") -> None:
         """Open a page of the sidebar, at a part of it if one is given."""
         self._key, self._part = key, (part, swarm)
         if key == _CHAT:
@@ -164,12 +162,12 @@ class MainWindow(QStackedWidget):
         if self._status is not None:
             self._refresh()
 
-    def go(self, part: Part, swarm: str = "") -> None:
+    def go(self, part: Destination, swarm: str = "") -> None:
         """Go to a part of a page; see `Page.lead_to`."""
         key, name = part.value
         self.open(key, part if name else None, swarm)
 
-    def come_to(self, part: Part, swarm: str = "") -> None:
+    def come_to(self, part: Destination, swarm: str = "") -> None:
         """Come to the front with a part of a page: somebody chose it in the menu, or opened the link of `swarm`."""
         self.raise_up()
         self.go(part, swarm)
@@ -278,7 +276,7 @@ class MainWindow(QStackedWidget):
         if page is self._home:
             self._home.show_offer(self._updates.offered if self._updates is not None else None)
         elif page is self._made.get("settings"):
-            from potluck_app.pages.preferences_page import PreferencesPage  # when it is opened, as every page
+            from potluck_app.pages.settings.page import PreferencesPage  # when it is opened, as every page
 
             assert isinstance(page, PreferencesPage)
             page.theme_changed.connect(self.show_theme)

@@ -68,7 +68,7 @@ class Button(QPushButton):
         )
 
 
-class More(Button):
+class MenuButton(Button):
     """A menu of what is rarely done, each with what it does. `about`: what screen readers call the button."""
 
     def __init__(self, about: str, items: Iterable[tuple[str, Callable[[], object]]]) -> None:
@@ -79,7 +79,7 @@ class More(Button):
         self.setMenu(menu)
 
 
-class Opener(Button):
+class DisclosureButton(Button):
     """A link that shows `part` and hides it again. `part` is hidden at first."""
 
     def __init__(self, said: str, part: QWidget) -> None:

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Sign, text
-from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.parts import Glyph, column, row, text
 
 _NEWS_MS = 10_000  # for which news stay
 
@@ -27,7 +26,7 @@ class Notice(QFrame):
         self.setObjectName(f"notice-{role}")
         self._text, self._button = text(), Button()
         self._button.clicked.connect(self.pressed)
-        parts = row(column(Sign(glyph, role), None), (self._text, 1), column(self._button, None))
+        parts = row(column(Glyph(glyph, role), None), (self._text, 1), column(self._button, None))
         parts.setContentsMargins(theme.SPACE_M, theme.SPACE_S, theme.SPACE_M, theme.SPACE_S)
         self.setLayout(parts)
         self.hide()

@@ -1,15 +1,19 @@
-"""One line of a card: what it is, a sentence of help, and the control that changes it; and a list of such lines."""
+"""One line of a card: what it is, a sentence of help, and the control that changes it; and a list of such lines.
+
+Findings of a check, one line each: its sign, the sentence, and what to do about it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from PySide6.QtWidgets import QWidget
+from potluck_control.methods.health import Severity
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from potluck_app.widgets import theme
-from potluck_app.widgets.card import divided, text
-from potluck_app.widgets.layout import Slot, column, holder, row
-from potluck_app.widgets.theme import Type
+from potluck_app.widgets.parts import ContentArea, Glyph, column, divided, holder, row, text
+from potluck_app.widgets.theme import TextStyle
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 
 class Row(QWidget):
@@ -21,7 +25,7 @@ class Row(QWidget):
     def __init__(self, title: str, help_text: str, control: QWidget, sign: QWidget | None = None) -> None:
         super().__init__()
         self.control = control
-        self._help, self._problem = text("muted", kind=Type.CAPTION), text("error", kind=Type.CAPTION)
+        self._help, self._problem = text("muted", kind=TextStyle.CAPTION), text("error", kind=TextStyle.CAPTION)
         if not control.accessibleName():
             control.setAccessibleName(title)
         label = text(said=title)
@@ -41,7 +45,7 @@ class Row(QWidget):
         self._problem.say(message)
 
 
-class Rows(Slot):
+class RowList(ContentArea):
     """Rows with lines between them. They stay, with the keyboard on one of them, until they have to be others."""
 
     def __init__(self) -> None:
@@ -53,3 +57,19 @@ class Rows(Slot):
         if of != self._of:
             self._of = of
             self.show_content(holder(column(*divided(make()))))
+
+
+_GLYPHS = {
+    Severity.ERROR: ("problem", "error", QT_TRANSLATE_NOOP("", "Problem")),
+    Severity.WARNING: ("warning", "yielded", QT_TRANSLATE_NOOP("", "Warning")),
+    Severity.NOTE: ("info", "muted", QT_TRANSLATE_NOOP("", "Note")),
+    Severity.OK: ("good", "serving", QT_TRANSLATE_NOOP("", "Fine")),
+}
+
+
+def finding_line(severity: Severity, title: str, detail: str = "") -> QHBoxLayout:
+    glyph, role, named = _GLYPHS[severity]
+    label = text(said=title)
+    label.setAccessibleName(f"{tr(named)}: {title}")
+    details = (text("muted", kind=TextStyle.CAPTION, said=detail),) if detail else ()
+    return row(column(Glyph(glyph, role), None), (column(label, *details, spacing=2), 1))

@@ -16,7 +16,7 @@ SCROLL_BAR = 8  # width
 LINK = 24  # height of buttons that look like a word in a heading
 
 
-class Type(Enum):
+class TextStyle(Enum):
     """The type scale: factor on the desktop's own font, and weight."""
 
     CAPTION = (0.9, QFont.Weight.Normal)
@@ -117,7 +117,7 @@ def colour_of(state: State | None, of: Colours) -> str:
     return of.muted
 
 
-def font(kind: Type) -> QFont:
+def font(kind: TextStyle) -> QFont:
     """Return the desktop's font in one of our sizes."""
     factor, weight = kind.value
     result = QFont(QGuiApplication.font())

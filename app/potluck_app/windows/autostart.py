@@ -1,14 +1,19 @@
 """Starts the app at log-in: a value below the user's Run key, which Windows' own `reg.exe` sets.
 
 Tests under Wine run the same program. The task manager can switch an entry off without removing it.
+
+Where things are on Windows, as the installer and the uninstaller know them too (installer/windows/setup.nsi).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
+import potluck_app
 from potluck.errors import PotluckError
 
 RUN = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Run"
@@ -53,3 +58,13 @@ class Autostart:
             creationflags=_NO_WINDOW,
         )
         return done.stdout if done.returncode == 0 else None
+
+
+INSTALLATION = Path(potluck_app.__file__).parents[2]
+PACKAGE_FILE = INSTALLATION / "linux" / "potluck-headless.deb"
+LAUNCHER = INSTALLATION / "Potluck.exe"
+
+
+def disk_folder() -> Path:
+    """Return the folder where Windows keeps the disk of our Linux."""
+    return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"), "Potluck", "linux")

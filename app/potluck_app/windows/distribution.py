@@ -48,7 +48,7 @@ apt-get -q --yes --no-install-recommends install /var/tmp/potluck.deb
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LinuxState:
     """The state of our distribution. `wsl_version` 0: there is none."""
 
     wsl_version: int = 0  # 1 or 2
@@ -68,7 +68,7 @@ class LinuxStep(Enum):
     START = "Starting the daemon"
 
 
-def check(wsl: Wsl) -> None:
+def check_wsl(wsl: Wsl) -> None:
     """Raises WslError if WSL is missing, too old, or cannot run Linux."""
     status = wsl.ask("--status")  # succeeds without virtualization, and says so
     if "aka.ms/enablevirtualization" in status:
@@ -83,16 +83,16 @@ def check(wsl: Wsl) -> None:
         raise too_old
 
 
-def look(wsl: Wsl) -> Found:
+def read_state(wsl: Wsl) -> LinuxState:
     """Raises WslError if WSL does not answer, or has ours under WSL 1."""
-    version = _listed(wsl)
+    version = _wsl_version(wsl)
     if version == 0:
-        return Found()
+        return LinuxState()
     if version == 1:
         hint = f"wsl --set-version {DISTRIBUTION} 2"
         raise WslError(f"the distribution {DISTRIBUTION} runs under WSL 1, which has no GPUs", hint=hint)
     told = dict(line.split("=", 1) for line in wsl.inside("/bin/sh", "-c", _LOOK).splitlines() if "=" in line)
-    return Found(
+    return LinuxState(
         version,
         told.get("configured") == "yes",
         told.get("init", "").strip(),
@@ -101,7 +101,7 @@ def look(wsl: Wsl) -> Found:
     )
 
 
-def next_step(found: Found, version: str) -> LinuxStep | None:
+def next_step(found: LinuxState, version: str) -> LinuxStep | None:
     """Return the next missing step, or None. `version`: of the package that should be installed."""
     if found.wsl_version == 0:
         return LinuxStep.INSTALL
@@ -128,19 +128,19 @@ def set_up(
     Raises:
         WslError: a step failed, has no effect, or isn't allowed.
     """
-    check(wsl)
+    check_wsl(wsl)
     before: LinuxStep | None = None
-    while (step := next_step(look(wsl), version)) is not None:
+    while (step := next_step(read_state(wsl), version)) is not None:
         if step is before:
             raise WslError(f"this had no effect: {step.value.lower()}", hint="wsl --update, then try again")
         if step is LinuxStep.INSTALL and not may_fetch:
             raise explain(NOT_SET_UP)
         tell(step.value)
-        _take(wsl, step, package, folder)
+        _perform(wsl, step, package, folder)
         before = step
 
 
-def _take(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
+def _perform(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
     match step:
         case LinuxStep.INSTALL:
             folder.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def _take(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
             wsl.inside("systemctl", "enable", "--now", "potluckd.service", limit_s=INSTALL_LIMIT_S)
 
 
-def _listed(wsl: Wsl) -> int:
+def _wsl_version(wsl: Wsl) -> int:
     """Return the WSL version of our distribution; 0: there is none."""
     try:
         lines = wsl.ask("--list", "--verbose").splitlines()

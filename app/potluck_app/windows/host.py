@@ -1,25 +1,86 @@
-"""The app on Windows: it sets up the daemon's Linux, and tells the daemon about the user."""
+"""The app on Windows: it sets up the daemon's Linux, and tells the daemon about the user.
+
+Quitting on Windows, where nothing keeps the daemon's Linux alive after the app, so the daemon finishes first.
+
+quit -> the daemon drains, as by `potluck drain`; the tray shows how far it is
+it has ended -> the Linux is ended, whose memory Windows has back at once -> done
+quit again -> done at once; "Keep serving" -> all of it is taken back
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from enum import Enum, auto
 from importlib.metadata import version
 from pathlib import Path
 
-from potluck_control.client import ControlClient, Line
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, Line
+from potluck_control.api.schema import Status
+from potluck_control.states import Reason, State
+from PySide6.QtCore import QObject, Signal
 
 from potluck.errors import PotluckError
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
-from potluck_app.windows import signals
-from potluck_app.windows.agent import PresenceAgent
+from potluck_app.windows import user_session as signals
+from potluck_app.windows.autostart import PACKAGE_FILE, disk_folder
 from potluck_app.windows.distribution import set_up
-from potluck_app.windows.places import PACKAGE, disk_folder
-from potluck_app.windows.quitting import QuitSequence
-from potluck_app.windows.wsl import Wsl, WslError
+from potluck_app.windows.presence import PresenceReporter
+from potluck_app.windows.wsl import DISTRIBUTION, Wsl, WslError
 from potluck_app.words import sentences
+
+
+class _Step(Enum):
+    STAYING = auto()
+    ASKED = auto()  # to drain
+    FINISHING = auto()  # a status has shown it
+    ENDED = auto()
+
+
+class QuitSequence(QObject):
+    """The steps from quitting to `done`, which is called when the app may end."""
+
+    _linux_ended = Signal()
+
+    def __init__(self, link: DaemonLink, wsl: Wsl, done: Callable[[], None]) -> None:
+        super().__init__()
+        self._link, self._wsl, self._done = link, wsl, done
+        self._step = _Step.STAYING
+        self._linux_ended.connect(done)
+        link.status_changed.connect(self._hear)
+        link.went_away.connect(lambda _: self._end_linux())
+
+    def press(self) -> None:
+        """Begin to quit, or quit at once if that has begun; returns at once."""
+        if self._step is not _Step.STAYING:
+            self._done()
+            return
+        self._step = _Step.ASKED
+        self._link.call(schema.DRAIN, schema.DrainParams(), failed=lambda _: self._done())
+
+    def _hear(self, status: Status) -> None:
+        is_finishing = status.state is State.DRAINING and status.reason is Reason.SHUTDOWN
+        if self._step is _Step.ASKED and is_finishing:
+            self._step = _Step.FINISHING
+        elif self._step is _Step.FINISHING and not is_finishing:
+            self._step = _Step.STAYING
+
+    def _end_linux(self) -> None:
+        if self._step in (_Step.STAYING, _Step.ENDED):
+            return
+        self._step = _Step.ENDED
+        self._link.stop()  # asking again would start it again
+        threading.Thread(target=self._terminate, name="end-linux", daemon=True).start()
+
+    def _terminate(self) -> None:
+        with suppress(PotluckError):  # then Windows ends it, a little later
+            self._wsl.ask("--terminate", DISTRIBUTION)
+        with suppress(RuntimeError):  # the app may end first
+            self._linux_ended.emit()
+
 
 _STOP_S = 60.0  # `potluck stop` first gives a daemon that hangs the chance to end in order
 
@@ -27,7 +88,7 @@ _STOP_S = 60.0  # `potluck stop` first gives a daemon that hangs the chance to e
 class WslStarter(Starter):
     """Sets up what is missing of the Linux and its daemon, in a thread: the first time takes minutes."""
 
-    def __init__(self, wsl: Wsl, package: Path = PACKAGE) -> None:
+    def __init__(self, wsl: Wsl, package: Path = PACKAGE_FILE) -> None:
         super().__init__(is_unasked=True)
         self._wsl = wsl
         self._package = package
@@ -63,9 +124,9 @@ class WslStarter(Starter):
             self.ended.emit(failure)
 
 
-def report_presence(link: DaemonLink, line: Line) -> PresenceAgent:
+def report_presence(link: DaemonLink, line: Line) -> PresenceReporter:
     """Report what Windows knows of its user, while the daemon answers."""
-    agent = PresenceAgent(ControlClient(line), signals.look)
+    agent = PresenceReporter(ControlClient(line), signals.read_session)
     link.agreed.connect(lambda _: agent.is_connected.set())
     link.went_away.connect(lambda _: agent.is_connected.clear())
     agent.start()

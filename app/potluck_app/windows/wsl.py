@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from potluck.errors import PotluckError
-from potluck_app.windows.piped import PipedLine
+from potluck_app.windows.piped_line import PipedLine
 
 DISTRIBUTION = "Potluck"  # our own: nobody else's Linux is touched, and it can be removed as a whole
 NOT_SET_UP = b"WSL_E_DISTRO_NOT_FOUND"

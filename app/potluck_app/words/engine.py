@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_app.words import numbers
+from potluck_app.words import formats as numbers
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _BUILDS = {
@@ -20,7 +20,7 @@ def getting_ready(step: str) -> str:
     return tr("Getting ready, usually within a minute: {step}…").format(step=step or tr("Starting"))
 
 
-def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:
+def download_progress(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:
     """Return how far a download is, how fast, and how long it will take, as far as that is known."""
     parts = [tr("{used} of {all}").format(used=numbers.size(done), all=numbers.size(total))]
     if bytes_per_s > 0.0:
@@ -30,7 +30,7 @@ def fetched(done: int, total: int, bytes_per_s: float, left_s: float | None) -> 
     return " · ".join(parts)
 
 
-def sizes(download_bytes: int, disk_bytes: int) -> str:
+def download_sizes(download_bytes: int, disk_bytes: int) -> str:
     said = tr("Downloads up to {download} and takes {disk} on the disk.")
     return said.format(download=numbers.size(download_bytes), disk=numbers.size(disk_bytes))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from potluck_control.schema import SwarmStatus
+from potluck_control.api.schema import SwarmStatus
 
 from potluck import formatting
-from potluck_app.words import numbers
+from potluck_app.words import formats as numbers
 from potluck_app.words.language import tr
 
 Layer = tuple[int, ...] | None

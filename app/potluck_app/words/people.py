@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from msgspec import structs
+from potluck_control.api.schema import Status, SwarmStatus
 from potluck_control.methods.earnings import Group
 from potluck_control.methods.members import Member, MembersList, SeenServer
-from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 
-from potluck_app.words import layers, numbers, states
+from potluck_app.words import formats as numbers
+from potluck_app.words import layers, states
 from potluck_app.words.language import tr
 from potluck_app.words.layers import STRANGER, Layer
 
@@ -23,13 +24,13 @@ def places_of(found: MembersList) -> dict[str, int]:
     return {member.id: place for place, member in enumerate(ordered)}
 
 
-def unconfirmed(status: Status) -> str:
+def guest_notice(status: Status) -> str:
     """Return what a guest waits for; empty for a member, and before anybody let this computer in."""
     is_guest = not status.is_confirmed and status.reason not in (Reason.NOT_ADMITTED, Reason.INVITE_OVER)
     return tr("You are not confirmed yet: that happens when a leader's computer is online.") if is_guest else ""
 
 
-def lasting(found: MembersList) -> MembersList:
+def stable_part(found: MembersList) -> MembersList:
     """Return the list without what changes all the time, to draw controls anew only where that is needed."""
     return structs.replace(found, servers=(), servers_at=None, leader_heard_at=None)
 
@@ -39,7 +40,7 @@ def servers_of(member: Member, found: MembersList) -> list[SeenServer]:
     return [server for server in found.servers if server.peer_id in peers]
 
 
-def doing(member: Member, found: MembersList, own: Status | None) -> str:
+def current_work(member: Member, found: MembersList, own: Status | None) -> str:
     """Return what a person's computers do now, as one line. `own`: the status of this computer."""
     if member.is_you and own is not None and own.state is not State.SERVING:
         return states.title(own) if not own.app_title else f"{states.title(own)}: {own.app_title}"
@@ -78,14 +79,14 @@ def served_by(found: MembersList | None, swarm: SwarmStatus) -> list[Layer]:
     return [tuple(sorted(place for place, span in spans if layer in span)) for layer in range(swarm.num_blocks)]
 
 
-def helped(groups: Iterable[Group], found: MembersList) -> tuple[list[str], int]:
+def helped_people(groups: Iterable[Group], found: MembersList) -> tuple[list[str], int]:
     """Return the members among the people who signed for work, most tokens first, and how many others did."""
     served = sorted((group for group in groups if group.sums.tokens > 0), key=lambda group: -group.sums.tokens)
     members = [next((each for each in found.members if group.name.startswith(each.id)), None) for group in served]
     return [member.name for member in members if member is not None], members.count(None)
 
 
-def named(people: Sequence[str], others: int) -> str:
+def join_names(people: Sequence[str], others: int) -> str:
     """Return names as they stand in a sentence: Ana; Ana and Bob; Ana and 2 others. Empty without a name."""
     if not people:
         return ""

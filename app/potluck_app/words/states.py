@@ -1,16 +1,73 @@
-"""The daemon's state in short texts: its name, the reason, what ends it, and what a button offers."""
+"""The daemon's state in short texts: its name, the reason, what ends it, and what a button offers.
+
+The pauses that a person can choose, for the window and the menu alike.
+"""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
+from enum import Enum
 
-from potluck_control.schema import ProbeState, ProbeStatus, Status, UseStatus
+from potluck_control.api.schema import PauseParams, ProbeState, ProbeStatus, Status, UseStatus
 from potluck_control.states import Reason, State
 
-from potluck_app.words import dates, numbers, sentences
-from potluck_app.words.daemon_texts import translated
+from potluck_app.words import formats as dates
+from potluck_app.words import formats as numbers
+from potluck_app.words import sentences
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
-from potluck_app.words.pauses import is_paused
+from potluck_app.words.sentences import translated
+
+HOUR_S = 3600.0
+MORNING = datetime.time(8)
+_PAUSED = (Reason.USER, Reason.TIMER)
+_AT_REST = (Reason.SHUTDOWN, Reason.NO_ENGINE, Reason.INVITE_OVER, Reason.REMOVED)
+_GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY)
+
+
+class PauseChoice(Enum):
+    """The value is what is written on it, in English."""
+
+    HOUR = QT_TRANSLATE_NOOP("", "Pause for an hour")
+    MORNING = QT_TRANSLATE_NOOP("", "Pause until tomorrow, {time}")
+    GAME = QT_TRANSLATE_NOOP("", "Pause until the game ends")
+    RESUMED = QT_TRANSLATE_NOOP("", "Pause until I resume")
+
+    def said(self) -> str:
+        """Return its text in the user's language."""
+        return tr(self.value).format(time=MORNING.strftime("%H:%M"))
+
+    def params(self, now: datetime.datetime) -> PauseParams:
+        """Return what the daemon takes. `now`: local time."""
+        match self:
+            case PauseChoice.HOUR:
+                return PauseParams(HOUR_S)
+            case PauseChoice.MORNING:
+                return PauseParams(_seconds_to_morning(now))
+            case PauseChoice.GAME:
+                return PauseParams(until_game_ends=True)
+            case PauseChoice.RESUMED:
+                return PauseParams()
+
+
+def is_paused(status: Status) -> bool:
+    """Tell whether the user paused, also while the engine is still ending."""
+    return status.state is State.PAUSED or status.reason in _PAUSED
+
+
+def offered_pauses(status: Status | None) -> tuple[PauseChoice, ...]:
+    """Return the pauses that make sense now; a daemon that does not say what `ends` a state cannot wait for a game."""
+    if status is None or status.swarm is None or is_paused(status) or status.reason in _AT_REST:
+        return ()
+    has_game = status.reason in _GAMES and bool(status.ends)
+    return tuple(pause for pause in PauseChoice if pause is not PauseChoice.GAME or has_game)
+
+
+def _seconds_to_morning(now: datetime.datetime) -> float:
+    """Return the seconds to tomorrow's morning; `timestamp` takes a time without a zone as local, with summer time."""
+    morning = datetime.datetime.combine(now.date() + datetime.timedelta(days=1), MORNING)
+    return morning.timestamp() - now.timestamp()
+
 
 TITLES = {
     State.IDLE: QT_TRANSLATE_NOOP("", "Not serving"),
@@ -126,13 +183,13 @@ def is_held_by_rules(status: Status) -> bool:
     return status.state is not State.SERVING and status.reason in _RULES
 
 
-def never(status: Status) -> str:
+def ignore_program(status: Status) -> str:
     """Return the text of what makes Potluck ignore the program that it steps aside for; empty without one."""
     name = sentences.short(status.app_title or status.app)
     return tr("Never step aside for {program}").format(program=name) if name else ""
 
 
-def watching(probes: Sequence[ProbeStatus]) -> str:
+def detector_summary(probes: Sequence[ProbeStatus]) -> str:
     """Return all detectors, which the daemon calls probes, in one line; empty if it has none to show."""
     if not probes:
         return ""
@@ -144,7 +201,7 @@ def watching(probes: Sequence[ProbeStatus]) -> str:
     return tr("Detectors are resting")
 
 
-def use(used: UseStatus) -> str:
+def traffic_today(used: UseStatus) -> str:
     """Return the traffic of serving today; empty if that is next to nothing."""
     if used.sent_bytes + used.received_bytes < 1000:
         return ""
@@ -159,7 +216,7 @@ def memory(status: Status) -> str:
     return tr("{used} of {all}").format(used=used, all=numbers.size(limit)) if limit else used
 
 
-def state(of: State, reason: Reason) -> str:
+def past_state(of: State, reason: Reason) -> str:
     """Return the name of a state that is over."""
     return tr("Shutting down") if (of, reason) == (State.DRAINING, Reason.SHUTDOWN) else tr(TITLES[of])
 

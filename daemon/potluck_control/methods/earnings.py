@@ -1,4 +1,6 @@
-"""`earnings.*`: points that others signed for, those that others' computers did for this computer's owner, and what
+"""Periods for charts, the same in every method that returns a series: local hours, days, weeks, months.
+
+`earnings.*`: points that others signed for, those that others' computers did for this computer's owner, and what
 serving took: time, energy and traffic.
 
 Points are whole numbers. One is a million parameter-tokens: tokens times the parameters of the blocks that they passed,
@@ -8,14 +10,33 @@ The only money is the cost of electricity at the user's price (limits.price_kwh)
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from potluck.protocol.blocks import Booking
 from potluck.sentences import Sentence
-from potluck_control.method import Empty, Limit, Method, ModelName
-from potluck_control.methods.periods import Period, SeriesParams
+from potluck_control.api.method import Empty, Limit, Method, ModelName
+
+MAX_PERIODS = 1000
+
+
+class Period(StrEnum):
+    """A period in local time. Days begin at midnight, weeks on Monday."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+class SeriesParams(Struct, frozen=True):
+    """The last `count` periods, of which the present one is the last."""
+
+    period: Period = Period.DAY
+    count: Annotated[int, Meta(ge=1, le=MAX_PERIODS)] = 30
+
 
 MAX_RECORDED = 64  # receipts in one call
 

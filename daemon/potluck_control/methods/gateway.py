@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from potluck.protocol.codec import Confidential
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.api.method import Empty, Method
 from potluck_control.states import OpenEnum
 
 

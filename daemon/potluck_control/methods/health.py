@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.api.method import Empty, Method
 from potluck_control.states import OpenEnum
 
 

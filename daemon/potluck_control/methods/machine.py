@@ -1,11 +1,16 @@
-"""`machine.*` and `login.*`: the processor and GPUs, and what starts at log-in."""
+"""`machine.*` and `login.*`: the processor and GPUs, and what starts at log-in.
+
+`programs.*`: the programs that run now and the user's lists of programs to give way to, always or never.
+"""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 from msgspec import Struct
 
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.api.method import Empty, Method
 
 
 class Device(Struct, frozen=True):
@@ -49,6 +54,59 @@ class LoginParams(Struct, frozen=True):
     daemon: bool | None = None
 
 
-GET = Method("machine.get", Empty, DeviceList)
+DEVICES = Method("machine.get", Empty, DeviceList)
 LOGIN = Method("login.get", Empty, LoginStart)
 SET_LOGIN = Method("login.set", LoginParams, LoginStart)
+
+
+class ProgramPlace(StrEnum):
+    """The list that a program is on. ALWAYS outranks NEVER for a program on both."""
+
+    NONE = "none"  # judged by what it does
+    ALWAYS = "always"  # given way to whenever it runs: setting yield.always
+    NEVER = "never"  # never given way to: setting yield.never
+
+
+class RunningProgram(Struct, frozen=True):
+    """All processes of the user with one name."""
+
+    app: str  # the executable's name in lower case, as `programs.place` takes it
+    title: str  # as a person knows it; the name again if nothing better is known
+    icon: str  # of the freedesktop icon theme, or a file's path; empty: none known
+    is_desktop: bool  # it has an entry in the desktop's menu, so it is more likely what the user looks for
+    memory_bytes: int  # resident, all its processes together
+    place: ProgramPlace
+
+
+class Programs(Struct, frozen=True):
+    """`running`: programs of the menu first, then by memory, at most 200. `always` and `never`: as in the settings."""
+
+    running: tuple[RunningProgram, ...]
+    always: tuple[str, ...]
+    never: tuple[str, ...]
+
+
+class PlaceParams(Struct, frozen=True):
+    app: str
+    place: ProgramPlace
+
+    def __post_init__(self) -> None:
+        check_app(self.app)
+
+
+class PlacedProgram(Struct, frozen=True):
+    """`before`: its earlier place, for the undo."""
+
+    app: str
+    place: ProgramPlace
+    before: ProgramPlace
+
+
+def check_app(app: str) -> None:
+    """Raises ValueError for what cannot be a program's name on a list."""
+    if not 1 <= len(app) <= 255 or "," in app or not app.isprintable() or app != app.strip():
+        raise ValueError("a program's name has between 1 and 255 letters and no comma")
+
+
+PROGRAMS = Method("programs.running", Empty, Programs)
+PLACE_PROGRAM = Method("programs.place", PlaceParams, PlacedProgram)

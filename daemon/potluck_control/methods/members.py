@@ -1,4 +1,7 @@
-"""`members.*`: the people of a swarm, their computers and invites, and what founders and admins may do."""
+"""`members.*`: the people of a swarm, their computers and invites, and what founders and admins may do.
+
+`computers.*`: a person's own computers: adding one, and a backup of the person's keys.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from potluck.protocol.codec import Confidential
-from potluck_control.method import GivenName, Method, Name
+from potluck_control.api.method import GivenName, Method, Name
 
 
 class SwarmParams(Struct, frozen=True):
@@ -78,7 +81,7 @@ class SeenServer(Struct, frozen=True):
     using_relay: bool = False
 
 
-class WrongResults(Struct, frozen=True):
+class WrongResultsReport(Struct, frozen=True):
     """A computer that returned wrong results, as programs of other people report.
 
     Attributes:
@@ -124,7 +127,7 @@ class MembersList(Struct, frozen=True):
     leader_heard_at: float | None = None
     servers: tuple[SeenServer, ...] = ()
     servers_at: float | None = None
-    wrong_results: tuple[WrongResults, ...] = ()
+    wrong_results: tuple[WrongResultsReport, ...] = ()
 
 
 class MemberParams(Struct, frozen=True):
@@ -181,7 +184,7 @@ class MembersChanged(Struct, frozen=True):
     returned: tuple[str, ...] = ()
 
 
-class Decision(Struct, frozen=True):
+class LeaderDecision(Struct, frozen=True):
     """What a leader decided, and about whom or what.
 
     `kind`: confirm, remove, remove_machine, invite, end_invite or model; other: this version doesn't know it.
@@ -196,7 +199,7 @@ class Decisions(Struct, frozen=True):
 
     swarm: str
     name: str
-    decisions: tuple[Decision, ...]
+    decisions: tuple[LeaderDecision, ...]
 
 
 LIST = Method("members.list", SwarmParams, MembersList)
@@ -208,3 +211,52 @@ DECISIONS = Method("members.decisions", MemberParams, Decisions)
 END_INVITE = Method("members.end_invite", EndInviteParams, MembersChanged)
 RECOVERY_CODE = Method("members.recovery_code", SwarmParams, RecoveryCode)
 RECOVER = Method("members.recover", RecoveryCode, MembersChanged)
+
+
+MIN_PASSWORD_CHARS = 10  # as `potluck.membership.backup` demands
+_MAX_DATA = 352 * 1024
+_Password = Annotated[str, Meta(max_length=1024)]
+
+
+class MachineInvite(Confidential, frozen=True):
+    """An invite with which one more computer of yours may ask to be listed, once, until `expires_at`."""
+
+    swarm: str
+    invite: str
+    expires_at: float = 0.0
+
+
+class ConfirmParams(Struct, frozen=True):
+    """The name of the computer that asks, as `members.list` shows it."""
+
+    name: GivenName
+    swarm: Name = ""
+
+
+class BackupParams(Confidential, frozen=True):
+    password: _Password
+
+
+class Backup(Confidential, frozen=True):
+    """The keys of a person, encrypted with a password, in base64."""
+
+    data: str
+
+
+class RestoreParams(Confidential, frozen=True):
+    data: str
+    password: _Password
+
+    def __post_init__(self) -> None:
+        if len(self.data) > _MAX_DATA:
+            raise ValueError("this is not a backup of Potluck")
+
+
+class Restored(Struct, frozen=True):
+    swarms: tuple[str, ...]
+
+
+ADD_COMPUTER = Method("computers.add", SwarmParams, MachineInvite)
+CONFIRM_COMPUTER = Method("computers.confirm", ConfirmParams, MembersChanged)
+BACK_UP = Method("computers.back_up", BackupParams, Backup)
+RESTORE = Method("computers.restore", RestoreParams, Restored)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from potluck_control.method import Empty, Method, ModelName
+from potluck_control.api.method import Empty, Method, ModelName
 
 
 class Progress(Struct, frozen=True):
@@ -98,7 +98,7 @@ class ModelChoice(Struct, frozen=True):
     is_gated: bool = False  # its owner decides who may download it
 
 
-class Choices(Struct, frozen=True):
+class ModelChoices(Struct, frozen=True):
     """`lent_bytes`: what this computer lends to a model, by which `num_computers` are counted."""
 
     models: tuple[ModelChoice, ...]
@@ -111,5 +111,5 @@ class SearchParams(Struct, frozen=True):
 
 LIST = Method("models.list", Empty, Models)
 DELETE = Method("models.delete", DeleteParams, Deleted)
-ON_DISK = Method("models.on_disk", FolderParams, Choices)
-SEARCH = Method("models.search", SearchParams, Choices)  # asks the hub, which takes seconds
+ON_DISK = Method("models.on_disk", FolderParams, ModelChoices)
+SEARCH = Method("models.search", SearchParams, ModelChoices)  # asks the hub, which takes seconds

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from potluck.sentences import Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.api.method import Empty, Method
 from potluck_control.states import OpenEnum
 
 Value = bool | int | float | str | tuple[str, ...]

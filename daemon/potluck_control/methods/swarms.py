@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, GivenName, Method, ModelName, Name
+from potluck_control.api.method import Empty, GivenName, Method, ModelName, Name
 
 
 class JoinedSwarm(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Left(Struct, frozen=True):
     name: str
 
 
-class Reach(StrEnum):
+class InviteReach(StrEnum):
     """The way on which newcomers with an invite reach the served swarm, the best one that is there."""
 
     DIRECT = "direct"  # members that tried reached this computer
@@ -65,7 +65,7 @@ class Contact(Struct, frozen=True):
     name: str
     prefix: str
     peers: tuple[str, ...]
-    reach: Reach = Reach.UNTRIED
+    reach: InviteReach = InviteReach.UNTRIED
 
 
 class ChooseModelParams(Struct, frozen=True):

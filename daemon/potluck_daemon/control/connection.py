@@ -1,4 +1,6 @@
-"""One caller's connection: reads its lines, and writes answers and news.
+"""Asks the kernel who is at the other end of a Unix socket, and decides whether they may call this daemon.
+
+One caller's connection: reads its lines, and writes answers and news.
 
 Whatever a caller may hold up has a time limit, and whatever it may fill has a size limit, so one that is stuck or
 hostile costs its own connection for a few seconds at most.
@@ -8,14 +10,70 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import grp
+import os
+import pwd
+import socket
+import struct
+import sys
 from dataclasses import dataclass
 
-from potluck_control import lines
+from potluck_control.api import messages as lines
 
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.control.events import Broadcast, Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """The rule for callers: the daemon's own user, and for a system service also root and one group."""
+
+    uid: int
+    group: str | None = None
+
+    def allows(self, peer: Peer) -> bool:
+        if peer.uid == self.uid:
+            return True
+        return self.group is not None and (peer.uid == 0 or _is_member(peer, self.group))
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    """Return the credentials that the kernel noted when the peer connected.
+
+    Raises:
+        OSError: this platform has no way to ask.
+    """
+    if sys.platform == "linux":
+        _pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return Peer(uid, gid)
+    return _local_peer_cred(connection)
+
+
+def _local_peer_cred(connection: socket.socket) -> Peer:
+    """macOS and the BSDs: `struct xucred` of <sys/ucred.h> by getsockopt(SOL_LOCAL = 0, LOCAL_PEERCRED = 1)."""
+    raw = connection.getsockopt(0, 1, 76)
+    _version, uid, num_groups, gid = struct.unpack_from("=IIh2xI", raw)
+    if num_groups < 1:
+        raise OSError("the peer has no groups")
+    return Peer(uid, gid)
+
+
+def _is_member(peer: Peer, group: str) -> bool:
+    try:
+        wanted = grp.getgrnam(group).gr_gid
+        name = pwd.getpwuid(peer.uid).pw_name
+    except KeyError:
+        return False
+    return peer.gid == wanted or wanted in os.getgrouplist(name, peer.gid)
+
 
 _MAX_BLANKS = 100  # bytes before a request
 _CLOSE_S = 0.5  # for a caller to read its answer: closing with unread input would reset the connection
@@ -30,7 +88,7 @@ class LineError(PotluckError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     max_connections: int = 64
     request_timeout_s: float = 5.0  # from the first byte of a request to its last, and from connecting to the first
     idle_timeout_s: float = 60.0  # without a request or a subscription
@@ -45,7 +103,7 @@ class Connection:
     """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, broadcast: Broadcast
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: ConnectionLimits, broadcast: Broadcast
     ) -> None:
         self.reader = reader
         self.is_stranger = True

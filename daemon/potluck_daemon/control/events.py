@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Collection
 
 from msgspec import Raw
-from potluck_control.lines import Told, line
-from potluck_control.schema import TRANSITION_EVENT
+from potluck_control.api.messages import ControlReply, line
+from potluck_control.api.schema import TRANSITION_EVENT
 
 from potluck.protocol.codec import encode
 
@@ -83,4 +83,4 @@ class Subscription:
 
 def news(topic: str, value: object) -> bytes:
     """Return the line that tells the news of a topic."""
-    return line(Told(topic=topic, data=Raw(encode(value))))
+    return line(ControlReply(topic=topic, data=Raw(encode(value))))

@@ -10,7 +10,7 @@ import asyncio
 import re
 
 from msgspec import Struct
-from potluck_control.schema import DaemonHello
+from potluck_control.api.schema import DaemonHello
 
 from potluck.protocol.codec import CodecError, decode, encode
 

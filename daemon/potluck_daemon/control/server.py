@@ -1,4 +1,4 @@
-"""The control server: answers requests and tells news over a Unix socket, in the lines of `potluck_control.lines`.
+"""The control server: answers requests and sends news over a Unix socket, in lines of `potluck_control.api.messages`.
 
 Life of a request: the kernel says who connected (`peers`), `connection` reads a line, its parameters become the
 method's class, and the daemon's handler answers it.
@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Raw
-from potluck_control import lines, schema
-from potluck_control.all_methods import METHODS
-from potluck_control.client import require_short
+from potluck_control.api import messages as lines
+from potluck_control.api import schema
+from potluck_control.api.all_methods import METHODS
+from potluck_control.api.client import require_short
 
 from potluck.errors import AmbiguousError, PotluckError, explained
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import sentence, verbatim
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.control import older_protocol
-from potluck_daemon.control.connection import Connection, Limits, LineError
+from potluck_daemon.control.connection import AccessRule, Connection, ConnectionLimits, LineError, peer_of
 from potluck_daemon.control.events import Broadcast, news
-from potluck_daemon.control.peers import AccessRule, peer_of
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class ControlServer:
         rule: AccessRule,
         handlers: Mapping[str, Handler],
         broadcast: Broadcast,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         missing = METHODS.keys() ^ handlers.keys()
         if missing:
@@ -56,7 +56,7 @@ class ControlServer:
         self._rule = rule
         self._handlers = handlers
         self._broadcast = broadcast
-        self._limits = limits or Limits()
+        self._limits = limits or ConnectionLimits()
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], Connection] = {}  # oldest first
 
@@ -150,7 +150,7 @@ class ControlServer:
             # A web page that reaches the socket through some forwarder begins with a line of HTTP, and must not get on
             # to a line that it chose. So the first line that is no request ends the connection.
             try:
-                request = _decoded(lines.Request, text, lines.BAD_REQUEST)
+                request = _decoded(lines.ControlRequest, text, lines.BAD_REQUEST)
             except LineError:
                 if not (connection.is_stranger and older_protocol.is_older(text)):
                     raise
@@ -160,13 +160,13 @@ class ControlServer:
             connection.is_stranger = False
             try:
                 result = await self._answer(request, connection)
-                told = lines.line(lines.Told(request.id, Raw(encode(result))))
+                told = lines.line(lines.ControlReply(request.id, Raw(encode(result))))
             except LineError as error:
                 told = lines.failure(error.code, error, request.id)
             await connection.write(told)
             await asyncio.sleep(0)  # others get their turn, also if this caller sent many requests at once
 
-    async def _answer(self, request: lines.Request, connection: Connection) -> object:
+    async def _answer(self, request: lines.ControlRequest, connection: Connection) -> object:
         """Return the result of a request. Raises LineError."""
         if request.method == lines.SUBSCRIBE:
             topics = _decoded(lines.Topics, request.params, lines.BAD_PARAMS).topics

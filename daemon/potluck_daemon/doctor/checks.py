@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any
 
+from potluck_control.api.schema import Status
 from potluck_control.methods.health import Finding
 from potluck_control.places import Places
-from potluck_control.schema import Status
 
 from potluck.allowance import memory
 from potluck.errors import PotluckError
 from potluck.membership.joined import chosen_swarm
-from potluck.p2p.own_ips import outer_ips, own_ips
+from potluck.p2p.listening import outer_ips, own_ips
 from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor import computer, network
 from potluck_daemon.doctor.finding import NOTE, Diagnosis, Scene
-from potluck_daemon.environment.machine import look
+from potluck_daemon.environment.hardware import read_hardware
 from potluck_daemon.settings.state import StateFile
-from potluck_daemon.settings.store import load
+from potluck_daemon.settings.store import load_settings
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Scene, Any], Dia
     (sentence("Are the settings right?"), lambda _: None, computer.judge_settings),
     (sentence("Does the daemon run?"), lambda _: version("potluck"), computer.judge_daemon),
     (sentence("Is the engine installed?"), computer.is_engine_installed, computer.judge_engine),
-    (sentence("Can a GPU be used?"), lambda _: look(), computer.judge_graphics),
+    (sentence("Can a GPU be used?"), lambda _: read_hardware(), computer.judge_graphics),
     (sentence("Is there enough memory?"), lambda _: memory(), computer.judge_memory),
     (sentence("Is there room on the disk?"), computer.read_disks, computer.judge_disks),
     (sentence("Is the clock right?"), computer.read_clock, computer.judge_clock),
@@ -50,7 +50,7 @@ def read_scene(places: Places, found: Status | PotluckError) -> Scene:
 
     Never raises for what files hold.
     """
-    loaded = load(places.settings_file)
+    loaded = load_settings(places.settings_file)
     file = StateFile(places.state_file)
     file.load()
     served = file.state.swarm.name if file.state.swarm is not None else ""

@@ -12,20 +12,19 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from potluck_control.schema import ProbeState
+from potluck_control.api.schema import ProbeState
 from potluck_control.states import State
 
 from potluck.allowance import Memory
 from potluck.errors import PotluckError
-from potluck.files import existing, free_bytes
+from potluck.files import free_bytes, nearest_existing
 from potluck.sentences import Size, sentence, verbatim
+from potluck_daemon.accounting.account import models_folder
 from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
-from potluck_daemon.environment.interpreter import engine_python, has_torch
-from potluck_daemon.environment.machine import Hardware
+from potluck_daemon.environment.hardware import Hardware
+from potluck_daemon.environment.store import engine_python, has_torch
 from potluck_daemon.environment.variants import choose_variant
-from potluck_daemon.policy.budget import models_folder
-from potluck_daemon.presence.choose import GAME_GROUPS, WAYLAND_WINDOWS, X11_WINDOWS
-from potluck_daemon.presence.session import SessionProbe
+from potluck_daemon.presence.lookout import GAME_GROUPS, WAYLAND_WINDOWS, X11_WINDOWS, SessionProbe
 
 STATE_BYTES = 100 << 20
 CACHE_BYTES = 10 << 30  # a few blocks of a large model
@@ -110,8 +109,8 @@ def judge_memory(scene: Scene, ram: Memory) -> Diagnosis:
 
 
 def read_disks(scene: Scene) -> Disks:
-    state = existing(scene.places.state)
-    cache = existing(models_folder(scene.loaded.settings, os.environ))
+    state = nearest_existing(scene.places.state)
+    cache = nearest_existing(models_folder(scene.loaded.settings, os.environ))
     return Disks(state, os.access(state, os.W_OK), free_bytes(state), cache, free_bytes(cache))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from potluck_control.api.schema import Status
 from potluck_control.methods.health import Severity
 from potluck_control.places import Places
-from potluck_control.schema import Status
 
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm

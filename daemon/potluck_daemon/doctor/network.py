@@ -10,15 +10,15 @@ import socket
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from potluck_control.network_report import NetworkReport
-from potluck_control.reach import opened
+from potluck_control.processes.engine_report import NetworkReport
+from potluck_control.processes.gateway_messages import remote_access_notice
 from potluck_control.states import State
 
-from potluck.p2p.ports import everywhere, part, tcp_ports, with_free_ports
+from potluck.p2p.listening import everywhere, multiaddr_part, tcp_ports, with_free_ports
 from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
-from potluck_daemon.settings.listening import listening_problem
-from potluck_daemon.swarms.contact import no_network
+from potluck_daemon.host.listening import listening_problem
+from potluck_daemon.swarms.invites import no_network
 
 DIAL_TIMEOUT_S = 3.0
 _HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
@@ -113,7 +113,7 @@ def judge_gateway(scene: Scene, _: None) -> Diagnosis:
     gateway = scene.loaded.settings.gateway
     if problem := listening_problem("gateway", gateway.address, is_allowed=gateway.allow_remote):
         return Diagnosis(WARNING, problem, verbatim("potluck config list"))
-    if what := opened(gateway):
+    if what := remote_access_notice(gateway):
         return Diagnosis(NOTE, what, verbatim("potluck gateway keys"))
     return Diagnosis(OK, sentence("only programs of this machine reach the gateway, with a key"))
 
@@ -121,8 +121,8 @@ def judge_gateway(scene: Scene, _: None) -> Diagnosis:
 def dial_targets(addresses: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield host and port of each TCP multiaddr, and skip multiaddrs of other kinds."""
     for address in addresses:
-        host = next(filter(None, (part(address, kind) for kind in _HOSTS)), None)
-        port = part(address, "tcp")
+        host = next(filter(None, (multiaddr_part(address, kind) for kind in _HOSTS)), None)
+        port = multiaddr_part(address, "tcp")
         if host is not None and port is not None and port.isdecimal():
             yield host, int(port)
 

@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 
 from potluck.protocol.codec import decode
-from potluck_daemon.environment.machine import look
-from potluck_daemon.environment.plan import make_plan
+from potluck_daemon.child_process import OnProgress, print_work
+from potluck_daemon.environment.hardware import read_hardware
+from potluck_daemon.environment.plan import SetupRequest, make_plan
 from potluck_daemon.environment.setup import roll_back, set_up
-from potluck_daemon.environment.state import SetupRequest
 from potluck_daemon.environment.store import Store
-from potluck_daemon.work import OnProgress, print_work
 
 _NICENESS = 10
 
@@ -30,7 +29,10 @@ def main() -> int:
         if request.rolls_back:
             roll_back(Store(engines.resolve()), on_progress)
         else:
-            set_up(make_plan(engines, look(), asked.variant, Path(asked.folder) if asked.folder else None), on_progress)
+            set_up(
+                make_plan(engines, read_hardware(), asked.variant, Path(asked.folder) if asked.folder else None),
+                on_progress,
+            )
 
     return print_work(work, engines)
 

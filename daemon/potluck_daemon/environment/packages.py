@@ -20,7 +20,7 @@ from potluck.errors import PotluckError
 from potluck.files import write_atomically
 from potluck.sentences import sentence
 from potluck_daemon.environment.plan import EnvironmentPlan
-from potluck_daemon.environment.uv import run_uv, sources
+from potluck_daemon.environment.uv import run_uv, source_options
 from potluck_daemon.environment.variants import TORCH
 
 _ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)([^\\\n]*)", re.MULTILINE)
@@ -65,7 +65,7 @@ def find_packages(plan: EnvironmentPlan) -> tuple[Package, ...]:
         if lock.exists():
             out.write_bytes(lock.read_bytes())  # uv keeps its versions
         options = ["--quiet", "--format", _LOCK, "--generate-hashes", *(["--no-deps"] if plan.is_listed else [])]
-        options += sources("" if variant.is_usual else variant.name, plan.wheels)
+        options += source_options("" if variant.is_usual else variant.name, plan.wheels)
         run_uv(["pip", "compile", *options, "--python", sys.executable, "-o", out, needs], cache=plan.store.cache)
         found = _kept(out)
         foreign = next((one for one in found if one.sha256 not in fixed.get(one.name, (one.sha256,))), None)

@@ -1,22 +1,125 @@
-"""Plans an environment: the build of torch for this machine, the folder, and where its packages come from."""
+"""Checks, before a byte is fetched, for anything that would make an installation fail half an hour later.
+
+Plans an environment: the build of torch for this machine, the folder, and where its packages come from.
+
+The state of the engine's environment: what is in use, what would fit this machine, and what stands in its way.
+
+The app's first run, its pages and `potluck setup` show it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from potluck_control.methods.health import Finding
+from msgspec import Struct
+from potluck_control.methods.health import Finding, Severity, Subject
+from potluck_control.methods.installation import BeginParams, Plan, SetupState
+from potluck_control.places import Places
 from potluck_control.resources import resource
 
 from potluck.errors import UsageError
-from potluck.sentences import sentence
-from potluck_daemon.environment.machine import Hardware
-from potluck_daemon.environment.preflight import examine
-from potluck_daemon.environment.store import Store
-from potluck_daemon.environment.variants import CPU, TORCH, VARIANTS, Choice, choose_variant, fallback
+from potluck.files import disk_usage_bytes, free_bytes, nearest_existing
+from potluck.sentences import Sentence, Size, sentence, verbatim
+from potluck_daemon.environment.hardware import Hardware
+from potluck_daemon.environment.store import Store, engine_python, has_torch, read_manifest
+from potluck_daemon.environment.variants import (
+    CPU,
+    TORCH,
+    VARIANTS,
+    Choice,
+    TorchVariant,
+    choose_variant,
+    fallback,
+    offered_variants,
+)
+
+MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
+PYTHONS = ((3, 11), (3, 13))
+_NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
+_Problem = tuple[Sentence, Sentence]
+"""What is wrong, and what to do about it."""
+
+
+def preflight_findings(machine: Hardware, choice: Choice, folder: Path, *, is_lost: bool = False) -> list[Finding]:
+    """Check everything that may stand in the way; an error means that it cannot work.
+
+    Args:
+        folder: where the environment will lie.
+        is_lost: somebody chose this folder, and it has disappeared.
+    """
+    needed = choice.variant.download_bytes + choice.variant.disk_bytes
+    free = free_bytes(folder) + disk_usage_bytes(folder / "wheels")  # which an earlier attempt fetched
+    room = sentence("{free} are free, {least} are needed at most", free=Size(free), least=Size(needed))
+    more = sentence("make room, or choose a folder on another disk with --folder")
+    chosen = sentence("{why}: variant {what}", why=choice.why, what=choice.variant.name)
+    severity = Severity.WARNING if choice.advice else Severity.OK
+    return [
+        _finding(sentence("Can this system run PyTorch?"), _system(machine), _in_the_system(machine, choice.variant)),
+        _finding(sentence("Does this Python fit?"), verbatim(".".join(map(str, machine.python))), _in_python(machine)),
+        _finding(
+            sentence("Can the folder be used?"), verbatim(str(folder)), _in_the_folder(folder, is_lost), Subject.FOLDER
+        ),
+        _finding(
+            sentence("Is there room on the disk?"), room, iter([(room, more)] if free < needed else []), Subject.ROOM
+        ),
+        Finding(sentence("Can a GPU be used?"), severity, chosen, choice.advice, Subject.BUILD),
+    ]
+
+
+def _finding(
+    check: Sentence, found: Sentence, problems: Iterator[_Problem], subject: Subject = Subject.UNKNOWN
+) -> Finding:
+    """Return the first problem, or what was found."""
+    problem = next(problems, None)
+    if problem is None:
+        return Finding(check, Severity.OK, found, subject=subject)
+    return Finding(check, Severity.ERROR, *problem, subject)
+
+
+def _system(machine: Hardware) -> Sentence:
+    library, architecture = ".".join(map(str, machine.macos or machine.glibc or ())), machine.architecture
+    if machine.macos is not None:
+        return sentence("macOS {version}, {architecture}", version=library, architecture=architecture)
+    return sentence("{architecture}, C library {version}", architecture=architecture, version=library)
+
+
+def _in_the_system(machine: Hardware, variant: TorchVariant) -> Iterator[_Problem]:
+    if machine.macos is not None and machine.architecture != "arm64":
+        text = sentence("torch is not built for Macs with Intel processors any more")
+        yield text, sentence("use this Mac to chat and to look; let another machine serve")
+    elif machine.macos is not None and machine.macos < MIN_MACOS:
+        text = sentence("macOS {version} is too old for torch", version=".".join(map(str, machine.macos)))
+        yield text, sentence("update it to macOS {version} or newer", version=MIN_MACOS[0])
+    elif machine.macos is None and machine.glibc is None:
+        text = sentence("torch is built for the GNU C library, which this system does not use")
+        yield text, sentence("use a distribution with glibc, or the container image")
+    elif not variant.exists_for(machine):
+        text = sentence("this version of Potluck has no torch of variant {what} for this computer", what=variant.name)
+        yield text, sentence("choose another variant: {what}", what=", ".join(offered_variants(machine)) or "-")
+
+
+def _in_python(machine: Hardware) -> Iterator[_Problem]:
+    if not PYTHONS[0] <= machine.python <= PYTHONS[1]:
+        text = sentence("Python {version} is not supported", version=".".join(map(str, machine.python)))
+        yield text, sentence("use Python 3.11, 3.12 or 3.13")
+
+
+def _in_the_folder(folder: Path, is_lost: bool) -> Iterator[_Problem]:
+    there, choose = nearest_existing(folder), sentence("choose another folder with --folder")
+    if is_lost:
+        text = sentence("{path}, where the engine was to be installed, does not exist", path=str(folder))
+        yield text, sentence("is its disk connected? Else {advice}", advice=choose)
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        yield sentence("{path} cannot be written", path=str(folder)), choose
+    if os.statvfs(there).f_flag & _NO_PROGRAMS:
+        yield sentence("{path} is on a file system that does not run programs", path=str(folder)), choose
+
 
 _ID_LETTERS = 10
 _PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.py` writes it
@@ -64,10 +167,10 @@ class EnvironmentPlan:
         """Check everything that may stand in the way; an error means that it cannot work."""
         root, usual = self.store.root, self.usual
         is_lost = usual is not None and usual.is_symlink() and not usual.exists() and usual.resolve() == root
-        return examine(self.machine, self.choice, root, is_lost=is_lost)
+        return preflight_findings(self.machine, self.choice, root, is_lost=is_lost)
 
 
-def choose(machine: Hardware, variant: str) -> Choice:
+def variant_for(machine: Hardware, variant: str) -> Choice:
     """Return the variant of that name, or the best one if the name is empty. Raises UsageError."""
     if not variant:
         return choose_variant(machine)
@@ -109,7 +212,7 @@ def make_plan(
 ) -> EnvironmentPlan:
     """Plan the environment for what a person asked for. Raises UsageError."""
     root = root_for(usual, folder)
-    return EnvironmentPlan(Store(root), machine, choose(machine, variant), wheels, usual)
+    return EnvironmentPlan(Store(root), machine, variant_for(machine, variant), wheels, usual)
 
 
 def requirements_of(variant: str) -> Path:
@@ -134,3 +237,38 @@ def requirements_for(variant: str, machine: Hardware) -> Path:
 
 def digest(requirements: Path) -> str:
     return hashlib.sha256(requirements.read_bytes()).hexdigest()[:_ID_LETTERS]
+
+
+class SetupRequest(Struct, frozen=True):
+    """What the process that makes an environment is asked for. `engines`: the daemon's own folder of environments."""
+
+    engines: str
+    asked: BeginParams = BeginParams()
+    rolls_back: bool = False  # to the environment before this one, instead
+
+
+def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams) -> SetupState:
+    """Read the state; blocks. `named`: the setting `serve.python`. `asked`: what to plan for.
+
+    Raises:
+        UsageError: there is no such variant, or the folder cannot be chosen.
+    """
+    folder = Path(asked.folder) if asked.folder else None
+    plan = make_plan(places.engines, machine, asked.variant, folder)
+    choice, variant = plan.choice, plan.choice.variant
+    store = Store(places.engines.resolve())
+    current = store.current()
+    made = read_manifest(current) if current is not None else None
+    return SetupState(
+        ready=has_torch(engine_python(places, named)),
+        folder=str(plan.store.root),
+        plan=Plan(
+            variant.name, choice.why, choice.advice, variant.download_bytes, variant.disk_bytes, variant.is_verified
+        ),
+        variant=made.variant if made is not None else "",
+        devices=made.devices if made is not None else (),
+        outdated=made is not None and made.requirements != digest(requirements_for(made.variant, machine)),
+        can_roll_back=store.previous() is not None,
+        findings=tuple(plan.findings()),
+        variants=offered_variants(machine),
+    )

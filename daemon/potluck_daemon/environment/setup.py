@@ -15,23 +15,23 @@ from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
-from potluck_control.engine_messages import SelfTest
 from potluck_control.methods.health import Severity
-from potluck_control.methods.work import WorkProgress
-from potluck_control.own_python import child_environment, python_command
+from potluck_control.methods.installation import WorkProgress
+from potluck_control.processes.engine_messages import SelfTest
+from potluck_control.processes.python_command import child_environment, python_command
 
 import potluck
 from potluck.errors import PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck.protocol.codec import CodecError, decode
 from potluck.sentences import Sentence, sentence
-from potluck_daemon.downloads import fetch, size_at
+from potluck_daemon.child_process import OnProgress
+from potluck_daemon.downloads import fetch, remote_size
 from potluck_daemon.environment.packages import Package, find_packages
 from potluck_daemon.environment.plan import EnvironmentPlan, digest, settle_root
-from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
+from potluck_daemon.environment.store import EnvironmentManifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import PackagesMissingError, run_uv
 from potluck_daemon.environment.variants import TORCH
-from potluck_daemon.work import OnProgress
 
 _TRIAL_TIMEOUT_S = 600.0
 _IMPORTED_LAST = "import sympy, scipy.optimize"  # a third of what a trial compiles: another process does it meanwhile
@@ -171,14 +171,16 @@ def _make(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Path:
     with subprocess.Popen(beside, env=child_environment(python=interpreter(folder)), stderr=subprocess.DEVNULL):
         devices = trial(folder)
     variant, now = plan.choice.variant.name, round(time.time())
-    store.finish(folder, Manifest(variant, TORCH, digest(plan.requirements), plan.python, devices, made_at=now))
+    store.finish(
+        folder, EnvironmentManifest(variant, TORCH, digest(plan.requirements), plan.python, devices, made_at=now)
+    )
     return folder
 
 
 def _fetch_all(packages: tuple[Package, ...], folder: Path, on_progress: OnProgress) -> None:
     """Fetch files one by one: the largest has most of the bytes, and the home's connection is the bottleneck."""
     folder.mkdir(exist_ok=True)
-    total = sum(package.num_bytes or size_at(package.url) for package in packages)
+    total = sum(package.num_bytes or remote_size(package.url) for package in packages)
     before = 0
     for number, package in enumerate(packages, 1):
         text = sentence("downloading {what} ({number} of {all})", what=package.name, number=number, all=len(packages))

@@ -5,6 +5,8 @@
     ROOT/wheels/                   packages fetched for an environment that is being made
 
 A folder without `environment.json` is unfinished; the next attempt deletes it.
+
+Finds the Python that runs the engine: the settings' choice, the engine's environment, or this very one.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+
+from potluck_control.places import Places
 
 from potluck.errors import PotluckError
 from potluck.files import replace_link, write_atomically
@@ -27,7 +33,7 @@ _CURRENT, _PREVIOUS = "current", "previous"
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class EnvironmentManifest:
     """The parts that an environment was made from, at `made_at` in Unix seconds."""
 
     variant: str
@@ -76,12 +82,12 @@ class Store:
     def previous(self) -> Path | None:
         return self._linked(_PREVIOUS)
 
-    def orphan(self) -> Manifest | None:
+    def orphan(self) -> EnvironmentManifest | None:
         """Return the manifest of the current environment if its Python is gone, as after a system's upgrade."""
         folder = self.root / _CURRENT
         return None if interpreter(folder).exists() else _manifest(folder)
 
-    def finish(self, folder: Path, manifest: Manifest) -> None:
+    def finish(self, folder: Path, manifest: EnvironmentManifest) -> None:
         """Write the manifest that makes the environment count.
 
         Everything else is on the disk before: a power cut must not leave a manifest without its environment.
@@ -111,17 +117,28 @@ class Store:
         return folder if folder is not None and read_manifest(folder) is not None else None
 
 
-def read_manifest(folder: Path) -> Manifest | None:
+def read_manifest(folder: Path) -> EnvironmentManifest | None:
     """Return the manifest in `folder`; None if it holds no finished environment."""
     return _manifest(folder) if interpreter(folder).exists() else None
 
 
-def _manifest(folder: Path) -> Manifest | None:
+def _manifest(folder: Path) -> EnvironmentManifest | None:
     try:
-        return decode(Manifest, (folder / _MANIFEST).read_bytes())
+        return decode(EnvironmentManifest, (folder / _MANIFEST).read_bytes())
     except (OSError, CodecError):
         return None
 
 
 def interpreter(folder: Path) -> Path:
     return folder / "bin" / "python"
+
+
+def engine_python(places: Places, named: str) -> str:
+    """Return the engine's interpreter; `named` is the setting `serve.python`."""
+    folder = Store(places.engines).current()
+    return named or (str(interpreter(folder)) if folder is not None else sys.executable)
+
+
+def has_torch(python: str) -> bool:
+    """Return whether an engine can run there. An interpreter made or named for it is trusted to have torch."""
+    return python != sys.executable or find_spec("torch") is not None

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from potluck_control.own_python import child_environment
+from potluck_control.processes.python_command import child_environment
 
 from potluck.errors import NetworkError, PotluckError, explained
 from potluck.processes import tied_to_parent
@@ -33,7 +33,7 @@ class PackagesMissingError(NetworkError):
     """No index has the packages, or none answers."""
 
 
-def sources(build: str, folder: Path | None = None) -> list[str]:
+def source_options(build: str, folder: Path | None = None) -> list[str]:
     """Return uv's options that say where packages come from.
 
     Args:
@@ -77,10 +77,10 @@ def run_uv(arguments: Sequence[str | Path], *, cache: Path) -> None:
     )
     if done.returncode != 0:
         shutil.rmtree(cache, ignore_errors=True)
-        raise failure(done.stderr, cache.parent)
+        raise uv_failure(done.stderr, cache.parent)
 
 
-def failure(said: str, folder: Path) -> PotluckError:
+def uv_failure(said: str, folder: Path) -> PotluckError:
     """Return the error for what uv printed; `folder` is where it was to write."""
     words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
     low = words.lower()

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
+from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
 
 TORCH = "2.13.0"
 CPU = "cpu"
@@ -67,7 +67,7 @@ VARIANTS = {variant.name: variant for variant in _TABLE}
 """The builds; of two that run on as many GPUs the first one is better."""
 
 
-def offered(machine: Hardware) -> tuple[str, ...]:
+def offered_variants(machine: Hardware) -> tuple[str, ...]:
     """Return the names of the variants that set-up can make there."""
     return tuple(name for name, variant in VARIANTS.items() if variant.exists_for(machine))
 

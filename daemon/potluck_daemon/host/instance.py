@@ -43,7 +43,7 @@ class InstanceLock:
             self._handle = None
 
 
-def holder(path: Path) -> int | None:
+def lock_holder(path: Path) -> int | None:
     """Return the id of the process that holds the lock, even if it does not answer yet or any more; None: none does.
 
     0 stands for a process that can't be found here, because it belongs to another user or runs on another computer or

@@ -1,4 +1,10 @@
-"""Reads and sets what starts at log-in: the desktop starts the tray app, systemd the daemon; launchd both on a Mac.
+"""Has launchd on macOS start daemon and tray app when the user logs in, each by a LaunchAgent of its own.
+
+An agent is a file in `~/Library/LaunchAgents`, which launchd reads at the next log-in. The system's settings can switch
+it off without touching the file. This follows Apple's manual (launchd.plist(5), launchctl(1)), and only a fake
+`launchctl` has tested it. Everything here blocks.
+
+Reads and sets what starts at log-in: the desktop starts the tray app, systemd the daemon; launchd both on a Mac.
 
 The state is always read anew, and nothing starts or ends now. Everything here blocks.
 Source: freedesktop.org's desktop application autostart specification.
@@ -7,7 +13,9 @@ Source: freedesktop.org's desktop application autostart specification.
 from __future__ import annotations
 
 import os
+import plistlib
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +25,58 @@ from potluck_control.places import Places
 from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.host import launch_agents, units
+from potluck_daemon.host import systemd as units
+from potluck_daemon.host.systemd import run
+
+DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
+_DISABLED_AGENT = re.compile(r'"([^"]+)" => (?:disabled|true)')  # older systems say "true"
+
+
+def is_mac() -> bool:
+    return sys.platform == "darwin"
+
+
+def agent_path(label: str) -> Path:
+    return Path.home() / "Library" / "LaunchAgents" / f"{label}.plist"
+
+
+def agent(label: str, program: Path) -> bytes:
+    """Return the agent's file. launchd starts the program again after a crash, not after an orderly end."""
+    keys: dict[str, object] = {"Label": label, "ProgramArguments": [str(program)], "RunAtLoad": True}
+    if label == DAEMON:
+        keys["KeepAlive"] = {"Crashed": True}
+    return plistlib.dumps(keys)
+
+
+def starts_at_login(label: str) -> bool:
+    """Return whether launchd starts the agent at log-in. Raises PotluckError."""
+    switched_off = _DISABLED_AGENT.findall(_launchctl("print-disabled", _domain()))
+    return agent_path(label).exists() and label not in switched_off
+
+
+def set_start_at_login(label: str, program: Path | None) -> None:
+    """Start `program` at log-in, or no longer if it is None. Nothing starts or ends now.
+
+    Raises:
+        PotluckError: launchd refuses.
+        OSError: the agent cannot be written.
+    """
+    path = agent_path(label)
+    if program is None:
+        path.unlink(missing_ok=True)
+        return
+    write_atomically(path, agent(label, program), mode=0o644)
+    _launchctl("enable", f"{_domain()}/{label}")
+
+
+def _domain() -> str:
+    """Return launchd's domain of this user's graphical session."""
+    return f"gui/{os.getuid()}"
+
+
+def _launchctl(*arguments: str) -> str:
+    return run("launchctl", *arguments, hint=sentence("are you logged in at the screen?"))
+
 
 ENTRY = "potluck.desktop"
 _ON = """\
@@ -51,8 +110,8 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
         raise UsageError(_NO_APP, hint=sentence("install the package with the app, see docs/install.md"))
-    if launch_agents.is_mac():
-        launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
+    if is_mac():
+        set_start_at_login(APP, Path(command) if is_wanted else None)
     elif any(map(_starts, _entries_for_all(environment))) is is_wanted:
         path.unlink(missing_ok=True)
         remove_empty(path.parent, path.parent.parent)
@@ -63,13 +122,13 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
 
 def set_daemon(places: Places, is_wanted: bool) -> None:
     """Start the daemon at log-in, a system's own with the machine, or no longer. Raises PotluckError."""
-    if places.is_system and launch_agents.is_mac():
+    if places.is_system and is_mac():
         raise UsageError(sentence("Potluck has no system service on a Mac"))
     if places.is_system and os.geteuid() != 0:
         hint = f"sudo potluck autostart --system --daemon {'on' if is_wanted else 'off'}"
         raise UsageError(_ONLY_ROOT, hint=hint)
-    if launch_agents.is_mac():
-        launch_agents.set_start_at_login(launch_agents.DAEMON, units.program("potluckd") if is_wanted else None)
+    if is_mac():
+        set_start_at_login(DAEMON, units.program("potluckd") if is_wanted else None)
     elif is_wanted:
         units.enable(is_system=places.is_system)
     else:
@@ -82,11 +141,11 @@ def entry_path(environment: Mapping[str, str]) -> Path:
 
 
 def _starts_app(environment: Mapping[str, str]) -> bool:
-    if not launch_agents.is_mac():
+    if not is_mac():
         own = entry_path(environment)  # desktops prefer it to others of its name
         return _starts(own) if own.exists() else any(map(_starts, _entries_for_all(environment)))
     try:
-        return launch_agents.starts_at_login(launch_agents.APP)
+        return starts_at_login(APP)
     except PotluckError:
         return False  # the daemon's own line says that launchctl does not answer
 
@@ -94,8 +153,8 @@ def _starts_app(environment: Mapping[str, str]) -> bool:
 def _read_daemon(places: Places) -> tuple[bool, Sentence]:
     """Return whether the daemon starts at log-in or with the machine, and why that can't be changed."""
     try:
-        if launch_agents.is_mac():
-            return launch_agents.starts_at_login(launch_agents.DAEMON), NOTHING
+        if is_mac():
+            return starts_at_login(DAEMON), NOTHING
         is_on = units.is_enabled(is_system=places.is_system)
     except PotluckError as error:
         why = error.sentence

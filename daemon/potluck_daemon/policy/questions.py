@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterable, Sequence
 
 from msgspec import structs
-from potluck_control.methods.programs import check_app
-from potluck_control.schema import ProgramQuestion
+from potluck_control.api.schema import ProgramQuestion
+from potluck_control.methods.machine import check_app
 from potluck_control.states import Reason, State
 
 from potluck_daemon.policy.decide import Decision, Evidence

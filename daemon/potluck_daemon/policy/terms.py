@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from potluck_control.hours import DAY_MIN, WEEK_MIN, parse_hours
-from potluck_control.network_report import NetworkCaps
+from potluck_control.processes.engine_report import NetworkCaps
+from potluck_control.setting_values import DAY_MIN, WEEK_MIN, parse_hours
 from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Reason, State
 
 from potluck.sentences import Sentence, Size, sentence
-from potluck_daemon.metering.usage import Use
+from potluck_daemon.accounting.usage import Use
 from potluck_daemon.policy.decide import Decision, Presence, Rung
 
 _MIB = 1 << 20
@@ -35,7 +35,7 @@ def obstacles(when: WhenSettings, limits: LimitSettings, use: Use, disk: Disk, n
 
 
 def opens_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float:
-    """Return the seconds until a weekly schedule opens, as `potluck_control.hours` reads it; 0 while it is open."""
+    """Return the seconds until a weekly schedule (see `potluck_control.setting_values`) opens; 0 while it is open."""
     minute = now.weekday() * DAY_MIN + now.hour * 60 + now.minute
     if not intervals or any((minute - start) % WEEK_MIN < end - start for start, end in intervals):
         return 0.0

@@ -46,7 +46,7 @@ _IOREG = ("ioreg", "-r", "-c", "IOHIDSystem", "-d", "1")
 _IOREG_IDLE_NS = re.compile(rb'"HIDIdleTime" = (\d+)')
 
 
-def use(is_active: bool) -> Sighting:
+def use_sighting(is_active: bool) -> Sighting:
     """Return the sighting that somebody uses the computer, or that nobody does."""
     if is_active:
         return Sighting(Reason.USER_ACTIVE, sentence("keyboard or mouse"), Certainty.LIKELY)
@@ -65,7 +65,7 @@ class IdleProbe:
         async with self.source() as read_idle_s:
             while True:
                 idle_s = await read_idle_s()
-                report((use(idle_s < self.idle_after_s),))
+                report((use_sighting(idle_s < self.idle_after_s),))
                 left_s = self.idle_after_s - idle_s
                 if left_s <= 0:
                     await next_look(RETURN_INTERVAL_S)

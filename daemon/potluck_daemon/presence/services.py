@@ -24,7 +24,7 @@ from potluck_control.states import Reason
 
 from potluck.sentences import sentence, verbatim
 from potluck_daemon.presence.bus import CALL_TIMEOUT_S, PROPERTIES, Bus, ServiceProbe, bus, signal_rule
-from potluck_daemon.presence.idle import LOCKED, use
+from potluck_daemon.presence.idle import LOCKED, use_sighting
 from potluck_daemon.presence.probe import ProbeFailedError, Report, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import read_program
 
@@ -108,7 +108,7 @@ def other_screens(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:
 def other_users(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:
     """Use by people logged in by network or on a text console, for as long as logind does not call them idle."""
     others = (item for item in logins if item.uid != os.getuid() and not item.is_graphical)
-    return (use(True),) if any(item.is_active and not item.is_idle for item in others) else ()
+    return (use_sighting(True),) if any(item.is_active and not item.is_idle for item in others) else ()
 
 
 def screen_lock(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from potluck_control.schema import ProbeState, ProbeStatus
+from potluck_control.api.schema import ProbeState, ProbeStatus
 from potluck_control.states import Reason
 
 from potluck.sentences import Sentence, sentence, verbatim

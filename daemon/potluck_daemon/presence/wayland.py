@@ -24,7 +24,7 @@ from pathlib import Path
 
 from potluck.sentences import sentence
 from potluck_daemon.presence.applications import app_of_process
-from potluck_daemon.presence.idle import use
+from potluck_daemon.presence.idle import use_sighting
 from potluck_daemon.presence.probe import Look, ProbeFailedError, ProbeUnavailableError, Report, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.windows import ActiveWindow
@@ -219,8 +219,8 @@ class WaylandIdleProbe:
                 _send(writer, _NOTIFIER, 1, struct.pack("=III", _NOTIFICATION, timeout_ms, _SEAT))
             else:  # get_idle_timeout
                 _send(writer, _NOTIFIER, 0, struct.pack("=III", _NOTIFICATION, _SEAT, timeout_ms))
-            report((use(True),))  # until the compositor says otherwise
+            report((use_sighting(True),))  # until the compositor says otherwise
             while True:
                 sender, opcode, _ = await _receive(reader)
                 if sender == _NOTIFICATION:
-                    report((use(opcode == 1),))  # 0 idled, 1 resumed
+                    report((use_sighting(opcode == 1),))  # 0 idled, 1 resumed

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from potluck_control.schema import SpeedForYou
+from potluck_control.api.schema import SpeedForYou
 
 KEEP_S = 7 * 86400  # older answers say nothing about the speed now
 _KEPT = 20  # answers

@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from potluck_control.schema import HistoryParams, Transition
+from potluck_control.api.schema import HistoryParams, Transition
 
 from potluck.checked_files import CheckedLog
 from potluck.protocol.codec import CodecError, decode, encode

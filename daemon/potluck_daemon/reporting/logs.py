@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 
-from potluck_control.redaction import RedactingFormatter
+from potluck_control.logs import RedactingFormatter
 
 MAX_BYTES = 1 << 20
 NUM_OLD = 2
@@ -21,7 +21,7 @@ NUM_OLD = 2
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
+def set_up_logging(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
     """Log to `path`, and to standard error if that is the journal or a terminal, or if `to_stderr`.
 
     Called once, by the daemon's entry point.

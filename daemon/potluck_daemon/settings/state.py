@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from potluck_control.schema import ProgramQuestion, SwarmStatus
+from potluck_control.api.schema import ProgramQuestion, SwarmStatus
 
 from potluck.checked_files import state_file
 from potluck.errors import PotluckError, explained
@@ -33,7 +33,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class WeightCheck:
     """The engine reloaded its weights because of reports. `damaged`: see `engine_messages.Examined`."""
 
     at: float
@@ -68,7 +68,7 @@ class RememberedState:
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
     confirmed: tuple[Since, ...] = ()  # whose reports about which computer this one's server found to be right
     dismissed: tuple[Since, ...] = ()  # whose reports about which computer the user has dismissed
-    examination: Examination | None = None  # the last one
+    examination: WeightCheck | None = None  # the last one
     less_memory: LessMemory | None = None  # the last time; it holds for a day
     gateway_token: str = field(default="", repr=False)  # until somebody stops the gateway; programs were given it
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal

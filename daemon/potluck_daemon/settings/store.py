@@ -24,9 +24,9 @@ from potluck_control.settings import SETTINGS_VERSION, SettingEntry, Settings, e
 from potluck.checked_files import read_copy, repair, write_copy
 from potluck.errors import PotluckError, UsageError
 from potluck.files import write_atomically
-from potluck.locks import alone
+from potluck.locks import locked_folder
 from potluck.sentences import Sentence, sentence
-from potluck_daemon.settings.owner import files_as_owner, owner_of
+from potluck_daemon.host.owner import files_as_owner, owner_of
 from potluck_daemon.settings.values import FALSE, convert, entry_of, similar
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class SettingsStore:
 
     def read(self) -> Loaded:
         """Return the settings in force, with what is wrong with the file. Never raises."""
-        earlier = parse(read_copy(self._backup) or b"", self._path.name, self._environment)
+        earlier = parse_settings(read_copy(self._backup) or b"", self._path.name, self._environment)
         loaded = self._load(earlier.data)
         if loaded.is_valid:
             if loaded.data != earlier.data:
@@ -102,11 +102,11 @@ class SettingsStore:
         import tomlkit  # only a change needs it; the paused daemon does not
 
         wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
-        with alone(self._path.parent):
+        with locked_folder(self._path.parent):
             data = self._path.read_bytes() if self._path.exists() else b""
             data = data if data.strip() else self.in_force()
             there = _table(data, self._path.name)
-            found = parse(data, self._path.name, {}).settings
+            found = parse_settings(data, self._path.name, {}).settings
             document = tomlkit.parse(data.decode(_ENCODING) or f"version = {SETTINGS_VERSION}\n")
             for entry, value in wanted:
                 _put(document, entry, value)
@@ -118,7 +118,7 @@ class SettingsStore:
 
         A file that has mistakes or cannot be written keeps it, and the daemon pauses at its next start again.
         """
-        in_file = load(self._path, {})
+        in_file = load_settings(self._path, {})
         data = in_file.data if in_file.is_valid else read_copy(self._backup) or b""
         switch = _table(data, self._path.name).get("serve.enabled")
         if switch is not None and in_file.is_valid:
@@ -135,18 +135,18 @@ class SettingsStore:
 
     def replace(self, data: bytes) -> None:
         """Replace the file by an edited one. Raises OSError if it cannot be written; it is unchanged then."""
-        with alone(self._path.parent):
+        with locked_folder(self._path.parent):
             self._write(data)
 
     def _load(self, kept: bytes) -> Loaded:
         """Read the file; damage counts as a mistake. Repair a file that nobody has written to but that has changed."""
-        loaded = load(self._path, self._environment)
+        loaded = load_settings(self._path, self._environment)
         if not kept.strip() or loaded.data == kept:
             return loaded
         if self._has_rotted():
             try:
                 repair(self._path, lambda file: file.write(kept), mode=self._path.stat().st_mode & 0o777)
-                return load(self._path, self._environment)
+                return load_settings(self._path, self._environment)
             except OSError:
                 problem = sentence("{file} was damaged and cannot be repaired", file=str(self._path))
                 return replace(loaded, problems=(problem, *loaded.problems))
@@ -176,7 +176,7 @@ class SettingsStore:
         The file is as readable as its folder, because the service must read what root writes.
         """
         write_atomically(self._path, data, mode=self._path.parent.stat().st_mode & 0o644)
-        if parse(data, self._path.name, {}).is_valid:
+        if parse_settings(data, self._path.name, {}).is_valid:
             with files_as_owner(self._places):
                 self._keep(data)
 
@@ -192,18 +192,18 @@ class SettingsStore:
             log.warning("cannot keep a copy of the settings in %s: %s", self._backup, error.strerror)
 
 
-def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
+def load_settings(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
     """Return the defaults, overridden by the file and then by the environment. Never raises for a file's contents."""
     try:
-        return parse(path.read_bytes(), path.name, environment)
+        return parse_settings(path.read_bytes(), path.name, environment)
     except FileNotFoundError:
-        return parse(b"", path.name, environment)
+        return parse_settings(b"", path.name, environment)
     except OSError as error:
-        settings = parse(b"", path.name, environment).settings
+        settings = parse_settings(b"", path.name, environment).settings
         return Loaded(settings, (sentence("{path} cannot be read: {why}", path=str(path), why=str(error.strerror)),))
 
 
-def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
+def parse_settings(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     """Return the settings in the bytes of a file called `name`. Pure."""
     problems: list[Sentence] = []
     notices: list[Sentence] = []

@@ -13,10 +13,16 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from msgspec import structs
-from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
+from potluck_control.api.schema import AuditStatus, Transition
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_control.own_python import python_command
-from potluck_control.schema import AuditStatus, Transition
+from potluck_control.processes.gateway_messages import (
+    GatewayChange,
+    GatewayOpening,
+    GatewayReport,
+    GatewaySwarm,
+    key_hash,
+)
+from potluck_control.processes.python_command import python_command
 from potluck_control.states import Reason, State
 
 from potluck.errors import PotluckError
@@ -25,11 +31,11 @@ from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Draft, Swarm
 from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 from potluck.tasks import cancel_and_wait, start_task
-from potluck_daemon.child import Child, started
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.gateway_keys import GatewayKeys
+from potluck_daemon.child_process import ChildProcess, running_child
 from potluck_daemon.reporting.answer_speed import TimedAnswer
-from potluck_daemon.supervisor.diagnosis import signal_name
+from potluck_daemon.settings.configuration import Configuration
+from potluck_daemon.supervisor.failures import signal_name
+from potluck_daemon.supervisor.gateway_keys import GatewayKeys
 
 log = logging.getLogger(__name__)
 gateway_log = logging.getLogger("gateway")
@@ -62,7 +68,7 @@ class Gateway:
         self._distrusted: set[str] = set()  # people
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._offered: tuple[GatewaySwarm, ...] = ()  # to the process that runs
         self._token, self._notice = "", NOTHING
         self.port = 0  # of one that serves or has crashed; 0: there is none
@@ -169,7 +175,7 @@ class Gateway:
         python, environment = self._configuration.engine_place
         command = python_command(python, "-m", "potluck_gateway")
         try:
-            async with started(command, environment) as child:
+            async with running_child(command, environment) as child:
                 telling = start_task(self._tell_opening(child, opening))
                 try:
                     if await self._follow(child):
@@ -192,7 +198,7 @@ class Gateway:
             self._earlier_audits, self._audits = self.audits, AuditStatus()
             remove_dead()  # it was killed, so its node's sockets are still there
 
-    async def _tell_opening(self, child: Child, opening: Opening) -> None:
+    async def _tell_opening(self, child: ChildProcess, opening: Opening) -> None:
         """Tell the process what to open, or end it if there is nothing."""
         try:
             wanted = await opening()
@@ -206,7 +212,7 @@ class Gateway:
         self._child, self._offered = child, wanted.swarms  # changes from now on come behind this
         await child.say(encode(wanted) + b"\n")
 
-    async def _follow(self, child: Child) -> bool:
+    async def _follow(self, child: ChildProcess) -> bool:
         """Follow the reports. Return True when nobody has used the gateway for long, False when it has ended."""
         wait_s = START_TIMEOUT_S
         while True:

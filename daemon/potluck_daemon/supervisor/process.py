@@ -15,13 +15,13 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_control import engine_messages as messages
+from potluck_control.processes import engine_messages as messages
 
 from potluck.allowance import memory_kills
 from potluck.errors import UsageError
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import start_task
-from potluck_daemon.supervisor.diagnosis import Exit
+from potluck_daemon.supervisor.failures import EngineExit
 
 log = logging.getLogger(__name__)
 engine_log = logging.getLogger("engine")
@@ -44,7 +44,7 @@ class EngineProcess:
         self._killed_because = NOTHING
         self._memory_kills = memory_kills()
         self._has_launch = False
-        self.ended: asyncio.Task[Exit]
+        self.ended: asyncio.Task[EngineExit]
 
     @classmethod
     async def start(
@@ -86,7 +86,7 @@ class EngineProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def send(self, command: messages.Command | messages.Members) -> None:
+    def send(self, command: messages.Command | messages.MemberRecords) -> None:
         """Queue a command. A command to a dead engine is dropped."""
         self._has_launch |= isinstance(command, messages.Launch)
         if not self._writer.is_closing():
@@ -115,7 +115,7 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
-    async def _run(self, on_message: Callable[[messages.Said], None]) -> Exit:
+    async def _run(self, on_message: Callable[[messages.Said], None]) -> EngineExit:
         output = start_task(self._read_output())
         hearing = start_task(self._read_messages(on_message))
         try:
@@ -129,7 +129,7 @@ class EngineProcess:
             self._writer.close()
         before, after = self._memory_kills, memory_kills()
         new_kills = None if before is None or after is None else after - before
-        return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
+        return EngineExit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
 
     async def _read_messages(self, on_message: Callable[[messages.Said], None]) -> None:
         try:

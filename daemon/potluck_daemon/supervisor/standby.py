@@ -14,14 +14,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
-from potluck_daemon.supervisor.diagnosis import diagnose
+from potluck_daemon.supervisor.failures import diagnose
 from potluck_daemon.supervisor.process import EngineProcess
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Standby:
         if self._life is not None:
             await asyncio.wait({self._life})
 
-    def tell(self, message: messages.Members) -> None:
+    def tell(self, message: messages.MemberRecords) -> None:
         """Pass on what was signed on this computer, if a node runs."""
         if self._process is not None:
             self._process.send(message)
@@ -99,7 +99,7 @@ class Standby:
         match message:
             case messages.Hello() if self._process is not None:
                 self._process.send(messages.Launch(launch))
-            case messages.Reachable(_, addresses):
+            case messages.StandbyOnline(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
             case messages.Nearby(found):

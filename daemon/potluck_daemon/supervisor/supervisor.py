@@ -32,23 +32,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from msgspec import structs
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
-from potluck_control.liveness import STOPPED, read_pulse
-from potluck_control.network_report import NetworkCaps
-from potluck_control.own_python import python_command
-from potluck_control.schema import EngineStatus
+from potluck_control.api.liveness import STOPPED, read_pulse
+from potluck_control.api.schema import EngineStatus
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.engine_report import NetworkCaps
+from potluck_control.processes.launch_spec import LaunchSpec
+from potluck_control.processes.python_command import python_command
 
 from potluck.errors import UsageError
-from potluck.p2p.ports import tcp_ports
+from potluck.p2p.listening import tcp_ports
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Blocks, Sentence, sentence, verbatim
 from potluck.tasks import sleep_running, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
-from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
-from potluck_daemon.supervisor.diagnosis import Exit, diagnose
+from potluck_daemon.supervisor.failures import STABLE_AFTER_S, EngineExit, delay_s, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
 from potluck_daemon.supervisor.standby import OnMessage, Standby
 
@@ -80,7 +79,7 @@ class EngineFacts:
     waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
     nearby: tuple[str, ...] | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
-    servers: messages.Servers | None = None  # None: the engine has not looked yet
+    servers: messages.SwarmServers | None = None  # None: the engine has not looked yet
     servers_at: float = 0.0  # monotonic
 
 
@@ -146,7 +145,7 @@ class Supervisor:
             facts = EngineFacts(facts.swarm, peer_id=facts.peer_id, addresses=facts.addresses, nearby=facts.nearby)
         if self._phase not in _SERVING:
             seen = facts.servers.servers if facts.servers is not None else ()
-            others = messages.Servers(tuple(server for server in seen if server.peer_id != facts.peer_id))
+            others = messages.SwarmServers(tuple(server for server in seen if server.peer_id != facts.peer_id))
             facts = replace(facts, span=None, servers=None if facts.servers is None else others)
         if swarm is None or node.swarm is None or not node.swarm.is_same(swarm):
             return facts
@@ -260,11 +259,11 @@ class Supervisor:
             self._caps = caps
             self._engine.send(messages.Network(caps))
 
-    def tell(self, message: messages.Worth | messages.Members) -> None:
+    def tell(self, message: messages.Worth | messages.MemberRecords) -> None:
         """Send a message about people to a node that is in the swarm; the others are told when they get there."""
         if self._engine is not None and self._phase in _JOINED:
             self._engine.send(message)
-        if isinstance(message, messages.Members):
+        if isinstance(message, messages.MemberRecords):
             self._standby.tell(message)
 
     def give_up(self, because: Sentence) -> None:
@@ -319,7 +318,7 @@ class Supervisor:
         try:
             engine = await EngineProcess.start(command, environment, self._heard)
         except UsageError as error:
-            end = Exit(127, failed=messages.Failed(error.sentence, error.advice))
+            end = EngineExit(127, failed=messages.Failed(error.sentence, error.advice))
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
@@ -330,7 +329,7 @@ class Supervisor:
             end = await engine.ended
         self._ended(end)
 
-    def _ended(self, end: Exit) -> None:
+    def _ended(self, end: EngineExit) -> None:
         self._cancel_deadline()
         self._is_stopped = False
         self._handing_over = None
@@ -348,7 +347,7 @@ class Supervisor:
         if was_told:
             log.info("engine ended")
         else:
-            self._failures = 1 if ran_s >= STABLE_S else self._failures + 1
+            self._failures = 1 if ran_s >= STABLE_AFTER_S else self._failures + 1
             self._restarts += 1
             self._failure = diagnose(end)
             wait_s = delay_s(self._failures, explained=end.failed is not None)
@@ -373,10 +372,10 @@ class Supervisor:
                 self._tell_launch()
             case messages.EngineReport():
                 is_news = self._phase is not Phase.ONLINE or _matter(message) != _matter(self.facts.report)
-                self.facts = reported(self.facts, message, self._clock())
+                self.facts = facts_after_report(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
-            case messages.Servers():
+            case messages.SwarmServers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())
             case messages.Placed():
@@ -504,7 +503,7 @@ def _on_the_move(moving: messages.Moving, model: str) -> Sentence:
     return sentence("{served} (moving to {target})", served=served, target=target)
 
 
-def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:
+def facts_after_report(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:
     """Return the facts after a report at `now`, which is monotonic. Pure."""
     elapsed_s = now - facts.reported_at
     new_bytes = report.fetched_bytes - facts.report.fetched_bytes

@@ -1,21 +1,68 @@
-"""Finds what a swarm needs to know about its model and about the model that drafts for it, and pins their files."""
+"""Asks the hub through a short-lived process, so that the daemon stays small. The process prints a structure a line.
+
+Finds what a swarm needs to know about its model and about the model that drafts for it, and pins their files.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from potluck_control.processes.python_command import python_command
 from potluck_control.resources import DEMO_DRAFT, DEMO_MODEL, resource
 
 from potluck.draft_pairs import NO_DRAFT, known_draft
-from potluck.errors import CheckpointError, UsageError
-from potluck.manifest import Manifests, make_manifest
-from potluck.membership.leadership import SwarmModel
-from potluck.protocol.hub import OpenedModel
+from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.membership.leadership import ChosenModel
+from potluck.model_files import Manifests, make_manifest
+from potluck.protocol.codec import decode
+from potluck.protocol.local_messages import HubRefusal, OpenedModel
 from potluck.protocol.swarm import LOCAL_REVISION
 from potluck.sentences import sentence
-from potluck_daemon.swarms.hub import ask_hub
+from potluck_daemon.child_process import running_child
+from potluck_daemon.environment.store import has_torch
+
+T = TypeVar("T")
+
+TIMEOUT_S = 28.0  # below the control server's own limit
+
+
+async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str, str], kind: type[T]) -> list[T]:
+    """Return the lines of the process as values of `kind`.
+
+    Args:
+        question: arguments of `potluck.checkpoint.search`.
+        python: the engine's interpreter, which has the packages that ask the hub.
+        environment: the environment variables of the process.
+
+    Raises:
+        PotluckError: the hub cannot be asked, or refuses.
+    """
+    if not has_torch(python):
+        raise PotluckError(sentence("cannot search the hub without the compute engine"), hint="potluck setup")
+    command, answers = python_command(python, "-m", "potluck.checkpoint.search", *question), []
+    try:
+        async with running_child(command, environment) as child, asyncio.timeout(TIMEOUT_S):
+            while line := await child.line():
+                refusal = decode(HubRefusal, line)
+                if refusal.message:
+                    raise PotluckError(refusal.message, hint=refusal.hint)
+                answers.append(decode(kind, line))
+            if why := await child.failure():
+                raise PotluckError(sentence("cannot ask the hub: {why}", why=why), hint="potluck doctor")
+    except TimeoutError:
+        raise PotluckError(sentence("the hub did not answer in time"), hint=sentence("try again")) from None
+    except OSError as error:
+        raise PotluckError(
+            sentence("cannot start {path}: {why}", path=command[0], why=str(error.strerror)), hint="potluck setup"
+        ) from error
+    except ValueError as error:
+        raise PotluckError(sentence("the hub's answer cannot be read"), hint=sentence("try other words")) from error
+    return answers
+
 
 _NUM_BLOCKS = (
     *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -29,7 +76,7 @@ class NewModel(OpenedModel, frozen=True):
 
     folder: str = ""  # of a checkpoint that is not on the hub
 
-    def pinned(self, manifests: Manifests) -> SwarmModel:
+    def pinned(self, manifests: Manifests) -> ChosenModel:
         """Return the model for a swarm, pinned if all of its files are here. Reads 2 GB in a second. Blocks.
 
         Raises:
@@ -43,7 +90,7 @@ class NewModel(OpenedModel, frozen=True):
         except CheckpointError:
             if self.revision == LOCAL_REVISION:
                 raise
-        return SwarmModel(self.name, self.num_blocks, self.revision, weights)
+        return ChosenModel(self.name, self.num_blocks, self.revision, weights)
 
 
 async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -> NewModel:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from potluck_control.engine_messages import Confirmed, Examined
-from potluck_control.methods.members import WrongResults
+from potluck_control.methods.members import WrongResultsReport
+from potluck_control.processes.engine_messages import Confirmed, Examined
 
 from potluck.membership.identity import peer_id_of, public_key_of
 from potluck.membership.members import REPORT_LIVES_S, Members, Person
@@ -18,7 +18,7 @@ from potluck.membership.membership import Membership
 from potluck.membership.records import Report
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.settings.state import Examination, Since, StateFile
+from potluck_daemon.settings.state import Since, StateFile, WeightCheck
 from potluck_daemon.swarms.names import machine_names, person_names, short_ids
 
 _MAX_KEPT = 2000  # confirmed reports, and as many dismissed ones
@@ -43,7 +43,7 @@ class ReportBook:
         state = self._memory.state
         match message:
             case Examined(damaged):
-                self._memory.keep(examination=Examination(time.time(), damaged, swarm.prefix))
+                self._memory.keep(examination=WeightCheck(time.time(), damaged, swarm.prefix))
             case Confirmed(peer_id, person) if machine := public_key_of(PeerId(peer_id)):
                 dismissed = tuple(each for each in state.dismissed if not each.what.endswith(machine.hex()))
                 confirmed = _added(state.confirmed, [f"{person} {machine.hex()}"])
@@ -55,7 +55,7 @@ class ReportBook:
         self._memory.keep(dismissed=_added(self._memory.state.dismissed, hidden))
         return bool(hidden)
 
-    def wrong_results(self, membership: Membership, members: Members) -> Iterable[WrongResults]:
+    def wrong_results(self, membership: Membership, members: Members) -> Iterable[WrongResultsReport]:
         """Yield reported computers that concern this user: for a leader all of them, for others their own."""
         you = membership.person(members)
         may_lead = membership.founder_seed is not None or (you is not None and you.may_lead)
@@ -76,14 +76,14 @@ class ReportBook:
 
     def _describe(
         self, swarm: str, owner: Person, machine: bytes, reports: Sequence[Report], names: Mapping[bytes, str]
-    ) -> WrongResults:
+    ) -> WrongResultsReport:
         state = self._memory.state
         confirmed = {each.what for each in _recent(state.confirmed)}
         is_here = machine == self._own_key()
         examination, first_at = state.examination, min(report.at_s for report in reports)
         if examination is not None and not (is_here and examination.swarm == swarm and examination.at >= first_at):
             examination = None  # it was about other reports
-        return WrongResults(
+        return WrongResultsReport(
             short_ids(names)[owner.key],
             names[owner.key],
             machine_names(owner)[machine],

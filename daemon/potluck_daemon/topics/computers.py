@@ -8,7 +8,7 @@ import logging
 import time
 from dataclasses import replace
 
-from potluck_control.methods import computers as methods
+from potluck_control.methods import members as methods
 from potluck_control.methods.members import MembersChanged, SwarmParams
 
 from potluck.errors import UsageError
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class ComputersTopic(Topic):
-    @answers(methods.ADD)
+    @answers(methods.ADD_COMPUTER)
     async def _add(self, params: SwarmParams) -> methods.MachineInvite:
         membership, now_s = self._reachable(self._configuration.find(params.swarm, has_members=True)), time.time()
         made = machine_invite(membership, now_s)
@@ -37,7 +37,7 @@ class ComputersTopic(Topic):
             )
         return methods.MachineInvite(membership.swarm.name, encode_invite(made), now_s + TICKET_LIVES_S)
 
-    @answers(methods.CONFIRM)
+    @answers(methods.CONFIRM_COMPUTER)
     async def _confirm(self, params: methods.ConfirmParams) -> MembersChanged:
         membership = self._configuration.find(params.swarm, has_members=True)
         name = membership.swarm.name

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 
 from msgspec import structs
-from potluck_control.method import Empty
+from potluck_control.api.method import Empty
 from potluck_control.methods import earnings
-from potluck_control.methods.periods import SeriesParams
+from potluck_control.methods.earnings import SeriesParams
 
-from potluck_daemon.ledger.history import MODEL, PERSON
-from potluck_daemon.ledger.ledger import Ledger
+from potluck_daemon.accounting.ledger import MODEL, PERSON, Ledger
 from potluck_daemon.topics.topic import Topic, answers
 
 

@@ -10,20 +10,19 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from potluck_control.gateway_messages import GatewayOpening, GatewaySwarm
-from potluck_control.method import Empty
+from potluck_control.api.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
-from potluck_control.reach import gateway_url, opened
+from potluck_control.processes.gateway_messages import GatewayOpening, GatewaySwarm, gateway_url, remote_access_notice
 from potluck_control.settings import GatewaySettings, Settings
 
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.membership.membership import Membership
-from potluck.p2p.ports import require_free_ports, tcp_port, with_free_ports
+from potluck.p2p.listening import require_free_ports, tcp_port, with_free_ports
 from potluck.sentences import NOTHING, Sentence, sentence
+from potluck_daemon.host.listening import listening_problem, port_holder
 from potluck_daemon.parts import Parts
-from potluck_daemon.settings.listening import holder_of, listening_problem
-from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
+from potluck_daemon.supervisor.failures import STABLE_AFTER_S, delay_s
 from potluck_daemon.topics.topic import Topic, answers
 
 _TOKEN_BYTES = 32
@@ -50,7 +49,7 @@ class GatewayTopic(Topic):
     def tick(self, now: float) -> None:
         """Start the gateway if one should run, and tell one that runs of the others."""
         gateway, wanted = self._gateway, self._configuration.settings.gateway
-        if gateway.status.url and now > self._retry_at + STABLE_S:
+        if gateway.status.url and now > self._retry_at + STABLE_AFTER_S:
             self._tries = 0
         if wanted.start_with_daemon and not self._is_kept:  # since now, by whatever changes settings
             self._retry_at = 0.0
@@ -125,7 +124,7 @@ class GatewayTopic(Topic):
         """
         if problem := listening_problem("gateway", wanted.address, is_allowed=wanted.allow_remote):
             raise UsageError(problem)
-        port, notice = wanted.port or self._gateway.port, opened(wanted)
+        port, notice = wanted.port or self._gateway.port, remote_access_notice(wanted)
         address = f"/ip{6 if ':' in wanted.address else 4}/{wanted.address}/tcp/{port}"
         try:
             if self._gateway.is_over or port != self._gateway.port:
@@ -133,7 +132,7 @@ class GatewayTopic(Topic):
         except NetworkError as error:
             if not isinstance(error.__cause__, OSError) or error.__cause__.errno != errno.EADDRINUSE:
                 raise
-            taken = sentence("port {number} (gateway.port) is taken by {holder}", number=port, holder=holder_of(port))
+            taken = sentence("port {number} (gateway.port) is taken by {holder}", number=port, holder=port_holder(port))
             if stays:  # programs would look for it there
                 hint = sentence("end that program, or: potluck config set gateway.port NUMBER")
                 raise UsageError(taken, hint=hint) from error

@@ -30,7 +30,7 @@ from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Rank, Record, Remove, Seats
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
-from potluck_daemon.swarms.keeping import what_matters
+from potluck_daemon.swarms.members_sync import member_list_key
 from potluck_daemon.swarms.names import (
     ID_LETTERS,
     find_invite,
@@ -65,7 +65,7 @@ class MembersTopic(Topic):
     async def _people(self, membership: Membership) -> methods.MembersList:
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
-        known = *what_matters(membership), self._parts.reports.known, int(time.time() // _RELIST_S)
+        known = *member_list_key(membership), self._parts.reports.known, int(time.time() // _RELIST_S)
         if self._listed is None or self._listed[0] != known:  # there may be thousands of people
             self._listed = known, await asyncio.to_thread(_list_of, membership, self._parts.reports)
         return self._listed[1]
@@ -212,7 +212,7 @@ class MembersTopic(Topic):
         return methods.MembersChanged(name, done, is_known)
 
 
-def _notice(found: Sequence[methods.WrongResults]) -> Sentence:
+def _notice(found: Sequence[methods.WrongResultsReport]) -> Sentence:
     """Return what the status page says of reports: about this computer first."""
     if not found:
         return NOTHING
@@ -278,20 +278,20 @@ def _invites(members: Members) -> Iterable[methods.OpenInvite]:
         yield methods.OpenInvite(ids[key], float(seats.expires_s), seats.people, used, members.is_public(key))
 
 
-def _decision(record: Record, names: dict[bytes, str]) -> methods.Decision:
+def _decision(record: Record, names: dict[bytes, str]) -> methods.LeaderDecision:
     def name(person: bytes) -> str:
         return names.get(person, person.hex()[:ID_LETTERS])
 
     match record.content:
         case Confirm() as confirmed:
-            return methods.Decision("confirm", confirmed.name)
+            return methods.LeaderDecision("confirm", confirmed.name)
         case Remove(person, machine):
-            return methods.Decision("remove_machine" if machine else "remove", name(person))
+            return methods.LeaderDecision("remove_machine" if machine else "remove", name(person))
         case Seats(invite):
-            return methods.Decision("invite", invite.hex()[:ID_LETTERS])
+            return methods.LeaderDecision("invite", invite.hex()[:ID_LETTERS])
         case EndInvite(invite):
-            return methods.Decision("end_invite", invite.hex()[:ID_LETTERS])
+            return methods.LeaderDecision("end_invite", invite.hex()[:ID_LETTERS])
         case Choose(model):
-            return methods.Decision("model", model)
+            return methods.LeaderDecision("model", model)
         case _:
-            return methods.Decision("other", "")
+            return methods.LeaderDecision("other", "")

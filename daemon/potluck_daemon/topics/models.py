@@ -6,17 +6,16 @@ import asyncio
 import contextlib
 import logging
 
-from potluck_control.method import Empty
+from potluck_control.api.method import Empty
 from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
-from potluck.files import free_bytes, taken_bytes
+from potluck.files import disk_usage_bytes, free_bytes
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
 from potluck_daemon.parts import Parts
-from potluck_daemon.swarms.model_choices import Lending, lending, on_disk, search
-from potluck_daemon.swarms.stored_models import delete_folder, downloads, stored_models
+from potluck_daemon.swarms.models import Lending, delete_folder, downloads, lending, on_disk, search, stored_models
 from potluck_daemon.topics.machine import find_devices
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -47,23 +46,23 @@ class ModelsTopic(Topic):
             path=str(path),
             is_default=not settings.serve.models_folder,
             models_bytes=sum(model.bytes for model in stored),
-            prepared_bytes=taken_bytes(self._prepared),
+            prepared_bytes=disk_usage_bytes(self._prepared),
             free_bytes=free_bytes(path),
             limit_bytes=settings.limits.disk_mb << 20,
         )
         return folder, stored
 
     @answers(models.ON_DISK)
-    async def _on_disk(self, params: models.FolderParams) -> models.Choices:
+    async def _on_disk(self, params: models.FolderParams) -> models.ModelChoices:
         configuration, lent = self._configuration, await self._lending()
         folder, checkpoint = configuration.models_folder, configuration.settings.serve.checkpoint
         found = await asyncio.to_thread(on_disk, folder, params.folder, checkpoint, lent)
-        return models.Choices(found, lent.memory_bytes)
+        return models.ModelChoices(found, lent.memory_bytes)
 
     @answers(models.SEARCH)
-    async def _search(self, params: models.SearchParams) -> models.Choices:
+    async def _search(self, params: models.SearchParams) -> models.ModelChoices:
         configuration, lent = self._configuration, await self._lending()
-        return models.Choices(await search(params.words, *configuration.engine_place, lent), lent.memory_bytes)
+        return models.ModelChoices(await search(params.words, *configuration.engine_place, lent), lent.memory_bytes)
 
     async def _lending(self) -> Lending:
         devices = await asyncio.to_thread(lambda: tuple(find_devices()))

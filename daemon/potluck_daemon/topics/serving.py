@@ -1,4 +1,7 @@
-"""The methods that every client starts with, and those that pause, drain and end the daemon."""
+"""The methods that every client starts with, and those that pause, drain and end the daemon.
+
+`history`, `logs` and `metrics` of the control API.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import logging
 import os
 import time
 
-from potluck_control import schema
-from potluck_control.all_methods import METHODS
-from potluck_control.schema import Status
+from potluck_control.api import schema
+from potluck_control.api.all_methods import METHODS
+from potluck_control.api.schema import Status
+from potluck_control.logs import log_tail
 
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.topics.topic import Topic, answers
@@ -58,3 +62,20 @@ class ServingTopic(Topic):
     async def _shutdown(self, _: schema.Empty) -> schema.Empty:
         self._parts.loop.end()
         return schema.Empty()
+
+
+class RecordsTopic(Topic):
+    @answers(schema.HISTORY)
+    async def _find(self, params: schema.HistoryParams) -> schema.HistoryPage:
+        return schema.HistoryPage(self._parts.history.find(params))
+
+    @answers(schema.LOGS)
+    async def _tail(self, params: schema.LogsParams) -> schema.Logs:
+        log_file = self._configuration.places.log_file
+        return schema.Logs(str(log_file), log_tail(log_file, params.lines))
+
+    @answers(schema.METRICS)
+    async def _metrics(self, _: schema.Empty) -> schema.Metrics:
+        facts = self._supervisor.facts
+        age_s = round(time.monotonic() - facts.reported_at, 1) if facts.reported_at else None
+        return schema.Metrics(facts.report.metrics, age_s, self._parts.page.url or "", self._parts.page.problem)

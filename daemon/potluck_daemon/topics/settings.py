@@ -1,12 +1,61 @@
-"""`settings.*` of the control API."""
+"""Describes the declared settings and the values in force in the words of the control API. Pure.
+
+`settings.*` of the control API.
+"""
 
 from __future__ import annotations
 
-from potluck_control.method import Empty
-from potluck_control.methods import settings
+from collections.abc import Mapping
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
 
-from potluck_daemon.settings.page import settings_page
+from potluck_control.api.method import Empty
+from potluck_control.methods import settings
+from potluck_control.methods.settings import Section, Setting, SettingKind, SettingsPage
+from potluck_control.settings import SettingEntry, Settings, entries, value_of
+
+from potluck_daemon.settings.store import Loaded
 from potluck_daemon.topics.topic import Topic, answers
+
+_KINDS = {
+    bool: SettingKind.FLAG,
+    int: SettingKind.WHOLE,
+    float: SettingKind.NUMBER,
+    str: SettingKind.TEXT,
+    tuple: SettingKind.LIST,
+}
+
+
+def settings_page(loaded: Loaded, path: Path, environment: Mapping[str, str]) -> SettingsPage:
+    """Return the page of the settings in force. `environment`: the daemon's."""
+    titles = {item.metadata.get("name", item.name): _title(item.name) for item in fields(Settings)}
+    sections = tuple(
+        Section(name, titles[name], tuple(_setting(loaded.settings, entry, environment) for entry in part))
+        for name, part in groupby(entries(), key=lambda entry: entry.section)
+    )
+    return SettingsPage(str(path), sections, loaded.problems, loaded.notices)
+
+
+def _title(attribute: str) -> str:
+    """Return the first sentence of the docstring of the section's class."""
+    return (type(getattr(Settings(), attribute)).__doc__ or "").split("\n")[0].partition(".")[0]
+
+
+def _setting(settings: Settings, entry: SettingEntry, environment: Mapping[str, str]) -> Setting:
+    return Setting(
+        key=entry.key,
+        kind=SettingKind.CHOICE if entry.choices else _KINDS[type(entry.default)],
+        value=value_of(settings, entry),
+        default=entry.default,
+        help=entry.help,
+        unit=entry.unit,
+        low=entry.low,
+        high=entry.high,
+        choices=entry.choices,
+        restarts_engine=entry.restarts_engine,
+        overridden_by=entry.variable if entry.variable in environment else "",
+    )
 
 
 class SettingsTopic(Topic):

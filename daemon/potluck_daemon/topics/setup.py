@@ -8,23 +8,22 @@ import sys
 import time
 
 from msgspec import structs
-from potluck_control.method import Empty
-from potluck_control.methods import setup
-from potluck_control.methods.setup import BeginParams, SetupState
-from potluck_control.methods.work import Problem, WorkProgress
-from potluck_control.own_python import python_command
+from potluck_control.api.method import Empty
+from potluck_control.methods import installation as setup
+from potluck_control.methods.installation import BeginParams, Problem, SetupState, WorkProgress
+from potluck_control.processes.python_command import python_command
 
 from potluck.errors import PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck.protocol.codec import encode
 from potluck.sentences import sentence
 from potluck.tasks import in_own_thread, start_task
-from potluck_daemon.environment.machine import Hardware, look
-from potluck_daemon.environment.state import SetupRequest, read_state
+from potluck_daemon.child_process import follow_work
+from potluck_daemon.environment.hardware import Hardware, read_hardware
+from potluck_daemon.environment.plan import SetupRequest, read_state
 from potluck_daemon.environment.store import Store
 from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
-from potluck_daemon.work import follow
 
 log = logging.getLogger(__name__)
 
@@ -60,25 +59,25 @@ class SetupTopic(Topic):
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    @answers(setup.STATE)
+    @answers(setup.SETUP_STATE)
     async def _get(self, _: Empty) -> SetupState:
         return self._with_progress(await self._look(self._asked))
 
-    @answers(setup.BEGIN)
+    @answers(setup.BEGIN_SETUP)
     async def _begin(self, params: BeginParams) -> SetupState:
         """Start a set-up. `_look` refuses what no machine could have; the process finds what this one cannot run."""
         self._refuse_second()
         await self._look(params)
         return await self._start(SetupRequest(self._engines, params))
 
-    @answers(setup.ROLL_BACK)
+    @answers(setup.ROLL_BACK_SETUP)
     async def _roll_back(self, _: Empty) -> SetupState:
         self._refuse_second()
         if not (await self._look(BeginParams())).can_roll_back:
             raise UsageError(sentence("there is no earlier environment to go back to"))
         return await self._start(SetupRequest(self._engines, rolls_back=True))
 
-    @answers(setup.CANCEL)
+    @answers(setup.CANCEL_SETUP)
     async def _cancel(self, _: Empty) -> SetupState:
         """End a set-up; the next one continues it."""
         await self.close()
@@ -119,7 +118,7 @@ class SetupTopic(Topic):
         """Run a set-up to its end; return why it failed."""
         command = tied_to_parent([*PROGRAM, encode(request).decode()], has_pipe=True)
         try:
-            return await follow(command, self._configuration.environment_of(sys.executable), self._show, _ended)
+            return await follow_work(command, self._configuration.environment_of(sys.executable), self._show, _ended)
         except OSError as error:
             text = sentence("the set-up cannot be started: {why}", why=str(error.strerror))
             return Problem(text, sentence("is there enough memory?"))
@@ -131,7 +130,7 @@ class SetupTopic(Topic):
     async def _look(self, asked: BeginParams) -> SetupState:
         """Read the state of the environment. Raises UsageError if `asked` cannot be made on any machine."""
         if self._machine is None or time.monotonic() - self._looked_at > LOOK_INTERVAL_S:
-            self._machine, self._looked_at = await in_own_thread(look), time.monotonic()
+            self._machine, self._looked_at = await in_own_thread(read_hardware), time.monotonic()
         named = self._configuration.settings.serve.python
         self._state = await asyncio.to_thread(read_state, self._configuration.places, named, self._machine, asked)
         return self._state
@@ -141,7 +140,7 @@ class SetupTopic(Topic):
 
     def _publish(self) -> None:
         if self._state is not None:
-            self._parts.broadcast.publish(setup.EVENT, self._with_progress(self._state))
+            self._parts.broadcast.publish(setup.SETUP_EVENT, self._with_progress(self._state))
 
 
 def _ended(why: str) -> Problem:

@@ -10,19 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import structs
-from potluck_control import schema
-from potluck_control.method import Empty
+from potluck_control.api import schema
+from potluck_control.api.method import Empty
 from potluck_control.methods import swarms
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
-from potluck.files import taken_bytes
-from potluck.manifest import Manifests
+from potluck.files import disk_usage_bytes
 from potluck.membership.invite import Invite
 from potluck.membership.joined import free_name
 from potluck.membership.leadership import (
     DEFAULT_DAYS,
     DEFAULT_PEOPLE,
-    SwarmModel,
+    ChosenModel,
     choose_draft,
     choose_model,
     invite_made_before,
@@ -35,13 +34,13 @@ from potluck.membership.leadership import (
     with_seed,
 )
 from potluck.membership.membership import Membership
-from potluck.membership.own_names import guessed
+from potluck.membership.own_names import guessed_names
 from potluck.membership.records import Content
+from potluck.model_files import Manifests
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, new_swarm
 from potluck.sentences import sentence
 from potluck_daemon.parts import Parts
-from potluck_daemon.swarms.contact import reach
-from potluck_daemon.swarms.inviting import describe_invite, invite_for_all
+from potluck_daemon.swarms.invites import describe_invite, invite_for_all, reach
 from potluck_daemon.swarms.new_model import NewModel, find_draft, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -64,7 +63,7 @@ class SwarmsTopic(Topic):
 
     @answers(swarms.OWN_NAMES)
     async def _own_names(self, _: Empty) -> swarms.UserNames:
-        chosen, guess = self._configuration.swarms.names(), guessed()
+        chosen, guess = self._configuration.swarms.names(), guessed_names()
         names = chosen.or_else(guess)
         return swarms.UserNames(names.person, names.computer, bool(chosen.person and chosen.computer))
 
@@ -83,7 +82,7 @@ class SwarmsTopic(Topic):
         if is_to_be_served and model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
         membership = configuration.swarms.create(swarm, name=params.person, computer=params.computer)
-        if taken_bytes(Path(model.files)) <= _PINNED_AT_ONCE_BYTES:
+        if disk_usage_bytes(Path(model.files)) <= _PINNED_AT_ONCE_BYTES:
             with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
                 membership = await self._pin(swarm.name, model)
         if params.is_public:
@@ -153,7 +152,7 @@ class SwarmsTopic(Topic):
         found = None if draft is None else await self._pinned(draft)
         return await self._sign(name, lambda own: choose_draft(own, found))
 
-    async def _pinned(self, model: NewModel) -> SwarmModel:
+    async def _pinned(self, model: NewModel) -> ChosenModel:
         return await asyncio.to_thread(model.pinned, Manifests(self._configuration.places.state / "manifests"))
 
     async def _sign(self, name: str, content: Callable[[Membership], Content]) -> Membership:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from potluck_control.method import Method
+from potluck_control.api.method import Method
 
 from potluck.sentences import NOTHING, Sentence
 from potluck.tasks import BackgroundTasks

@@ -11,20 +11,19 @@ import sys
 import time
 from importlib.metadata import version
 
-from potluck_control.method import Empty
-from potluck_control.methods import updates
-from potluck_control.methods.updates import Offered, UpdatesState
-from potluck_control.methods.work import Problem, WorkProgress
-from potluck_control.own_python import python_command
+from potluck_control.api.method import Empty
+from potluck_control.methods import installation as updates
+from potluck_control.methods.installation import Offered, Problem, UpdatesState, WorkProgress
+from potluck_control.processes.python_command import python_command
 
 from potluck.errors import UsageError
 from potluck.sentences import NOTHING, Sentence, sentence
+from potluck_daemon.child_process import follow_work
 from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.updates.manifest import is_newer, require_publisher
-from potluck_daemon.updates.notes import NotesFile
-from potluck_daemon.updates.versions import not_ours, own_versions, went_back
-from potluck_daemon.work import follow
+from potluck_daemon.updates.publisher import NotesFile
+from potluck_daemon.updates.versions import failed_update_notice, other_tool_updates, own_versions
 
 _DAY_S = 86400.0
 _JITTER_S = 3 * 3600.0  # so that machines don't all ask in the same minute
@@ -41,7 +40,7 @@ class UpdatesTopic(Topic):
         self._asked_at = self._notes.asked_at
         self._versions = own_versions()
         self._failed = self._versions.failed() if self._versions is not None else ""
-        self._went_back = went_back(self._versions) if self._versions is not None else NOTHING
+        self._went_back = failed_update_notice(self._versions) if self._versions is not None else NOTHING
         self._running = version("potluck")
         self._jitter_s = random.uniform(0, _JITTER_S)
         self._progress: WorkProgress | None = None
@@ -61,22 +60,22 @@ class UpdatesTopic(Topic):
             return sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
         return self._went_back
 
-    @answers(updates.STATE)
+    @answers(updates.UPDATES_STATE)
     async def _get(self, _: Empty) -> UpdatesState:
         self._notes = self._file.read()  # `potluck update --check` may have written it
         return self._state()
 
-    @answers(updates.CHECK)
+    @answers(updates.CHECK_FOR_UPDATE)
     async def _check(self, _: Empty) -> UpdatesState:
         require_publisher(self._configuration.settings.updates)
         await asyncio.shield(self._work if self._work is not None and self._is_busy else self._begin())
         return self._state()
 
-    @answers(updates.INSTALL)
+    @answers(updates.INSTALL_UPDATE)
     async def _install(self, _: Empty) -> UpdatesState:
         require_publisher(self._configuration.settings.updates)
         if not self._can_install:
-            raise not_ours()
+            raise other_tool_updates()
         if self._is_busy or self._parts.loop.successor:
             raise UsageError(sentence("an update is already running"), hint=sentence("wait for its end"))
         self._begin(is_update=True)
@@ -102,7 +101,7 @@ class UpdatesTopic(Topic):
         environment = self._configuration.environment_of(sys.executable)
         try:
             async with asyncio.timeout(None if is_update else _CHECK_S):
-                self._problem = await follow(command, environment, self._show, _ended)
+                self._problem = await follow_work(command, environment, self._show, _ended)
         except TimeoutError:
             text = sentence("the publisher did not answer within {time} s", time=f"{_CHECK_S:.0f}")
             self._problem = Problem(text, _TRY_LATER)
@@ -118,7 +117,7 @@ class UpdatesTopic(Topic):
 
     def _show(self, progress: WorkProgress | None) -> None:
         self._progress = progress
-        self._parts.broadcast.publish(updates.EVENT, self._state())
+        self._parts.broadcast.publish(updates.UPDATES_EVENT, self._state())
 
     def _offered(self) -> Offered | None:
         seen = self._notes.seen

@@ -11,17 +11,17 @@ from importlib.metadata import version
 
 from potluck_control.places import find_places
 
-from potluck_daemon.settings.store import load
+from potluck_daemon.child_process import OnProgress, print_work
+from potluck_daemon.settings.store import load_settings
 from potluck_daemon.updates.manifest import is_newer
-from potluck_daemon.updates.notes import NotesFile
+from potluck_daemon.updates.publisher import NotesFile
 from potluck_daemon.updates.update import ask_publisher, stage
 from potluck_daemon.updates.versions import own_versions
-from potluck_daemon.work import OnProgress, print_work
 
 
 def main() -> int:
     places, versions = find_places(), own_versions()
-    settings, file = load(places.settings_file).settings.updates, NotesFile(places)
+    settings, file = load_settings(places.settings_file).settings.updates, NotesFile(places)
 
     def work(on_progress: OnProgress) -> None:
         with file.lock():

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
-from potluck.p2p.ports import names_this_computer
+from potluck.p2p.listening import names_this_computer
 from potluck.protocol.codec import decode
 from potluck.protocol.signatures import is_by
 from potluck.sentences import sentence

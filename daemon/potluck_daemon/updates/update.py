@@ -13,18 +13,17 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from msgspec import structs
-from potluck_control.methods.work import WorkProgress
-from potluck_control.own_python import child_environment, python_command
+from potluck_control.methods.installation import WorkProgress
+from potluck_control.processes.python_command import child_environment, python_command
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError
 from potluck.sentences import sentence
+from potluck_daemon.child_process import OnProgress
 from potluck_daemon.downloads import fetch, get
-from potluck_daemon.updates.freshness import accept, publisher_of
 from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer, require_publisher
-from potluck_daemon.updates.notes import NotesFile
+from potluck_daemon.updates.publisher import NotesFile, accept, known_publisher
 from potluck_daemon.updates.versions import Versions
-from potluck_daemon.work import OnProgress
 
 KIND = "run"  # the kind of file that `Versions` can install
 _UNPACK_TIMEOUT_S = 600.0
@@ -42,7 +41,7 @@ def ask_publisher(settings: UpdateSettings, file: NotesFile, on_progress: OnProg
     notes = structs.replace(file.read(), asked_at=time.time())
     file.write(notes)
     on_progress(WorkProgress(sentence("asking the publisher")))
-    seen = publisher_of(settings.key, notes.seen)
+    seen = known_publisher(settings.key, notes.seen)
     offer, signer = read_offer(get(settings.url, MAX_BYTES), get(f"{settings.url}.sig", MAX_BYTES), seen.keys)
     now = time.time()
     file.write(structs.replace(notes, seen=accept(offer, signer, seen, now), checked_at=now))

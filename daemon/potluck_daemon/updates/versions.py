@@ -162,14 +162,14 @@ class Versions:
         replace_link(self.root / name, f"versions/{version}")
 
 
-def went_back(versions: Versions) -> Sentence:
+def failed_update_notice(versions: Versions) -> Sentence:
     """Say that the last update failed; nothing if it didn't."""
     if not (failed := versions.failed()):
         return NOTHING
     return sentence("version {offered} failed; {number} is in use again", offered=failed, number=versions.current())
 
 
-def not_ours() -> UsageError:
+def other_tool_updates() -> UsageError:
     """Return the error for an installation that another tool updates."""
     return UsageError(
         sentence("this installation is updated by the tool that installed it"),

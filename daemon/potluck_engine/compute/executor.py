@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.native_steps import NextTokens
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan
-from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.kernels.whole_blocks import NextTokens
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.session_memory import SessionStep
 
 

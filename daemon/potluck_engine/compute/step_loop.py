@@ -22,15 +22,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, PageCounts
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.engine_report import STEP_TIME_BOUNDS_S, PageCounts
+from potluck_control.processes.launch_spec import ServingLimits
 
-from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.cache.pages import PAGE_TOKENS
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.failures import DeviceWatch, is_out_of_memory, refusal_of
-from potluck_engine.compute.step_counts import RECENT_WEIGHT, StepCounts
+from potluck_engine.compute.speed import RECENT_WEIGHT, StepCounts
 from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob, longest_piece_s
 from potluck_engine.compute.turns import Shares, equal_shares
@@ -56,7 +56,7 @@ class Stage:
     gate: AbstractContextManager[object]  # held while computing, so that calls don't compute at that time
 
 
-def tell(outcomes: list[Outcome]) -> None:
+def deliver(outcomes: list[Outcome]) -> None:
     """Tell everybody how their jobs ended; whoever fails at that is told of a failure."""
     for job, error in outcomes:
         if job.is_cancelled:
@@ -457,7 +457,7 @@ class StepLoop:
                 self.counts.refusals[error.code] += 1
         if outcomes:
             with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
-                self.call_soon(tell, outcomes)
+                self.call_soon(deliver, outcomes)
 
 
 def _nothing() -> None:

@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.compute.steps import PIECE_S, Action, Batch, Call, Hold, Part, StepCost, StepJob
+from potluck_engine.compute.steps import PIECE_S, Action, Batch, Call, Hold, StepCost, StepJob, StepPart
 from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
 PREFILL_STRETCH = 2.0  # largest slowdown of a decoding session by prefill; gives prefill at least half of the time
@@ -181,7 +181,7 @@ class StepScheduler:
         if job in self._jobs:
             self._lines_of(job).setdefault(job.client, []).append(job)
 
-    def only(self, now: float) -> Part | None:
+    def only(self, now: float) -> StepPart | None:
         """Return what `next` would return in the usual case: one decode step, and nobody else to consider."""
         if len(self._jobs) != 1 or len(self._paces) > 1 or not self._ready:
             return None
@@ -190,7 +190,7 @@ class StepScheduler:
             return None
         self._began_at = now
         self._is_turn_of_alone, self._is_turn_of_decode = True, False
-        return Part(job, 1)
+        return StepPart(job, 1)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """Return what to do now; None if nothing is ready."""
@@ -198,7 +198,7 @@ class StepScheduler:
         job = self._next_alone(now)
         if job is not None:
             self._is_turn_of_alone = False
-            part = Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
+            part = StepPart(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
             self._charge([part], self._turns, {*self._alone, *self._prefills()})
             return Batch((part,))
         if not self._ready:
@@ -209,7 +209,7 @@ class StepScheduler:
         self._is_turn_of_alone = True
         return Batch(tuple(self._form(now, cost)))
 
-    def next_call(self) -> Part | None:
+    def next_call(self) -> StepPart | None:
         """Return the call whose next piece should run now; None if none waits."""
         if not self._calls:
             return None
@@ -218,12 +218,12 @@ class StepScheduler:
         is_backward = self._is_turn_of_backward if len(own) > 1 else True in own
         self._is_turn_of_backward = not is_backward
         call = self._begun.setdefault(is_backward, own[is_backward])
-        part = Part(call, max(min(call.left, self._max_step_tokens), 1))
+        part = StepPart(call, max(min(call.left, self._max_step_tokens), 1))
         call.done += part.count
         self._charge([part], self._turns_of_calls, self._calls)
         return part
 
-    def advance(self, part: Part, now: float) -> bool:
+    def advance(self, part: StepPart, now: float) -> bool:
         """Note that the part was computed. Return whether its step is done; one that was dropped never is."""
         job = part.job
         job.done += part.count
@@ -312,7 +312,7 @@ class StepScheduler:
         due += [pace.soon_at for pace in self._paces.values() if pace.is_away and _is_decoding(pace, now)]
         return min(due, default=math.inf)
 
-    def _charge(self, parts: Iterable[Part], turns: Turns, rivals: Collection[PersonId]) -> None:
+    def _charge(self, parts: Iterable[StepPart], turns: Turns, rivals: Collection[PersonId]) -> None:
         """Charge clients for what they are about to compute."""
         given = Counter[PersonId]()
         for part in parts:
@@ -333,7 +333,7 @@ class StepScheduler:
         self._awaited = {session for session, end in ends.items() if end > now}
         return Hold(max(ends.values())) if self._awaited else None
 
-    def _form(self, now: float, cost: StepCost) -> list[Part]:
+    def _form(self, now: float, cost: StepCost) -> list[StepPart]:
         """Compose the next batch; it is never empty."""
         decode = self._decode_parts()
         prefills = self._prefills()
@@ -349,17 +349,17 @@ class StepScheduler:
         lines = {client: [job for job in jobs if not job.is_decode] for client, jobs in self._ready.items()}
         return {client: jobs for client, jobs in lines.items() if jobs}
 
-    def _decode_parts(self) -> list[Part]:
+    def _decode_parts(self) -> list[StepPart]:
         """Take the clients' decode steps in turn; if not all fit, clients that are behind with their share go first."""
         lines = {client: [job for job in jobs if job.is_decode] for client, jobs in self._ready.items()}
         room = self._max_step_tokens
         is_contested = sum(job.rows for jobs in lines.values() for job in jobs) > room
         clients = self._turns.order([client for client in lines if lines[client]]) if is_contested else lines
-        parts: list[Part] = []
+        parts: list[StepPart] = []
         for job in _in_turns([lines[client] for client in clients]):
             if parts and job.rows > room:
                 continue
-            parts.append(Part(job, 1))
+            parts.append(StepPart(job, 1))
             room -= job.rows
         if is_contested:
             self._charge(parts, self._turns, clients)
@@ -376,7 +376,7 @@ class StepScheduler:
             allowed_s = min(allowed_s, stretched_s)
         return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
 
-    def _prefill_parts(self, prefills: Mapping[PersonId, list[StepJob]], budget: int) -> list[Part]:
+    def _prefill_parts(self, prefills: Mapping[PersonId, list[StepJob]], budget: int) -> list[StepPart]:
         """Divide `budget` by the clients' shares into pieces of at least `MIN_PIECE_TOKENS`."""
         wanted = {client: sum(job.left * job.rows for job in jobs) for client, jobs in prefills.items()}
         parts = []
@@ -398,15 +398,15 @@ def _in_turns(lines: list[list[StepJob]]) -> Iterable[StepJob]:
                 yield line[place]
 
 
-def _first_tokens(jobs: list[StepJob], budget: int) -> list[Part]:
+def _first_tokens(jobs: list[StepJob], budget: int) -> list[StepPart]:
     """Return parts within `budget`, the oldest step first, and at least one token of each of its rows."""
-    parts: list[Part] = []
+    parts: list[StepPart] = []
     for job in jobs:
         count = min(job.left, budget // job.rows)
         if not count and not parts:
             count = 1
         if count <= 0:
             break
-        parts.append(Part(job, count))
+        parts.append(StepPart(job, count))
         budget -= count * job.rows
     return parts

@@ -85,7 +85,7 @@ class Call(StepJob):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StepPart:
     """The next `count` tokens of each row of a job."""
 
     job: StepJob
@@ -100,7 +100,7 @@ class Part:
 class Batch:
     """Run these together, as one forward over the span; a job that shares no step is the only one."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[StepPart, ...]
 
 
 @dataclass(frozen=True, slots=True)

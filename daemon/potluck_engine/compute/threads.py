@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import torch
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
 
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.compute.step_loop import StepLoop

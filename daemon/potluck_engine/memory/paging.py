@@ -19,19 +19,18 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import torch
-from potluck_control.engine_metrics import PageCounts
+from potluck_control.processes.engine_report import PageCounts
 
-from potluck.blocks.kv import KvLayout, KvMemory
-from potluck.blocks.pages import PAGE_TOKENS, pages_of
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory
+from potluck.blocks.cache.pages import PAGE_TOKENS, pages_of
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.failures import is_out_of_memory
-from potluck_engine.compute.step_counts import StepCounts
-from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.speed import StepCounts
 from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest, Refuse
 from potluck_engine.memory.prefixes import Chain, Prefixes, chain_of
-from potluck_engine.memory.session_memory import AloneCache, SessionMemory, SessionStep
-from potluck_engine.memory.spilling import SpillStore
+from potluck_engine.memory.session_memory import AloneCache, SessionMemory, SessionStep, SpillStore
 
 log = logging.getLogger(__name__)
 

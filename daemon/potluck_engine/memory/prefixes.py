@@ -19,8 +19,8 @@ from hashlib import blake2b
 import torch
 from torch import Tensor
 
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.cache.pages import PAGE_TOKENS
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 

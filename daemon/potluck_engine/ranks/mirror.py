@@ -5,25 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.processes.launch_spec import LaunchSpec
 from torch import Tensor
 
 from potluck.blocks.accelerators import release_memory
-from potluck.blocks.cache import KvCache
-from potluck.blocks.kv import KvMemory
-from potluck.blocks.parallel import Ranks, join_ranks, leave_ranks
-from potluck.blocks.plans import StepPlan
+from potluck.blocks.cache.kv_memory import KvMemory
+from potluck.blocks.cache.session_cache import KvCache
+from potluck.blocks.span.ranks import Ranks, join_ranks, leave_ranks
+from potluck.blocks.span.step_plans import StepPlan
 from potluck.protocol.blocks import Span
-from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
-from potluck_engine.loading import load, open_for_swarm
-from potluck_engine.ranks.mailbox import RankInbox
-from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
+from potluck_engine.compute.loaded_blocks import CallInputs, LoadedBlocks
+from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S, RankInbox
+from potluck_engine.weights.loading import load_blocks, open_for_swarm
 
 
 class Mirror:
     """One rank's part of a span. Rank 0 may call the public methods; tensors come on the CPU."""
 
-    _ranks: Ranks  # these two from `load` on
+    _ranks: Ranks  # these two from `load_blocks` on
     _blocks: LoadedBlocks
 
     def __init__(self, rank: int, config: LaunchSpec) -> None:
@@ -44,7 +43,7 @@ class Mirror:
         torch.set_num_threads(config.serve.threads)
         size, device = len(config.serve.devices), config.serve.device
         self._ranks = join_ranks(self._rank, size, device=device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
-        whole = load(open_for_swarm(config), span, config, self._ranks)
+        whole = load_blocks(open_for_swarm(config), span, config, self._ranks)
         self._blocks = LoadedBlocks(whole, piece_tokens=config.limits.piece_tokens)
         self._ranks.expect_within(EXCHANGE_TIMEOUT_S)
 
@@ -89,7 +88,7 @@ class Mirror:
 
     def backward(self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> None:
         some = None if prompts is None else self._here(prompts)
-        self._blocks.backward_piece(Inputs(span, self._here(hidden), some), self._here(grad))
+        self._blocks.backward_piece(CallInputs(span, self._here(hidden), some), self._here(grad))
 
     @property
     def _pages(self) -> KvMemory:

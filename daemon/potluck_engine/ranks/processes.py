@@ -4,6 +4,11 @@ start:  a process for each further device, each with a pipe
 work:   `together` sends the other ranks a call that rank 0 makes
 lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and later
         calls are refused; the engine ends, and its successor starts others
+
+Sends calls from rank 0 to the other ranks, in order, over a pipe each.
+
+Messages are pickled, because both ends are this program and the pipe is private between a process and its own child.
+Tensors travel as bytes: torch's own pickling of one takes as long as a hop.
 """
 
 from __future__ import annotations
@@ -13,27 +18,100 @@ import contextlib
 import itertools
 import logging
 import os
+import pickle
 import signal
 import socket
+import struct
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_control.launch_spec import LaunchSpec
-from potluck_control.own_python import python_command
+from numpy.typing import NDArray
+from potluck_control.processes.launch_spec import LaunchSpec
+from potluck_control.processes.python_command import python_command
+from torch import Tensor
 
-from potluck.blocks.parallel import Ranks, abort_ranks, join_ranks, leave_ranks
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.ranks import Ranks, abort_ranks, join_ranks, leave_ranks
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.loading import load
-from potluck_engine.ranks.mailbox import Mailbox
+from potluck_engine.weights.loading import load_blocks
+
+RankCall = tuple[str, tuple[Any, ...]]
+"""A call that all ranks make: the name of a method of `Mirror` and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A tensor in a message."""
+
+    data: NDArray[Any]
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> _Packed:
+        flat = tensor.detach().cpu().reshape(-1)
+        return cls(flat.view(torch.uint8).numpy(), tensor.dtype, tuple(tensor.shape))
+
+    def tensor(self) -> Tensor:
+        return torch.from_numpy(self.data).view(self.dtype).view(self.shape)
+
+
+class Mailbox:
+    """Rank 0's end of the pipes. Posted calls travel with the next call that is sent."""
+
+    def __init__(self) -> None:
+        self._pipes: list[Connection] = []
+        self._posted: deque[RankCall] = deque()
+
+    def add(self, pipe: socket.socket, *, timeout_s: int) -> None:
+        """Add a rank and take over the socket to it. A message fails if the rank reads nothing for `timeout_s`."""
+        pipe.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", timeout_s, 0))
+        self._pipes.append(Connection(pipe.detach()))
+
+    def post(self, name: str, *args: Any) -> None:
+        """Queue a call without tensors; any thread may do so."""
+        self._posted.append((name, args))
+
+    def send(self, name: str, *args: Any) -> None:
+        """Send a call and all posted ones, from one thread at a time. Raises OSError if a rank is gone or hangs."""
+        calls = [self._posted.popleft() for _ in range(len(self._posted))]
+        packed = tuple(_Packed.of(arg) if isinstance(arg, Tensor) else arg for arg in args)
+        message = pickle.dumps([*calls, (name, packed)], protocol=pickle.HIGHEST_PROTOCOL)
+        for pipe in self._pipes:
+            pipe.send_bytes(message)
+
+    def close(self) -> None:
+        """Close the pipes, which ends the ranks. Idempotent."""
+        for pipe in self._pipes:
+            pipe.close()
+        self._pipes = []
+
+
+class RankInbox:
+    """A rank's end of its pipe: the calls of rank 0, one after the other."""
+
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe = Connection(pipe.detach())
+        self._waiting: deque[RankCall] = deque()
+
+    def next(self) -> RankCall:
+        """Wait for the next call. Raises EOFError when rank 0 is gone."""
+        if not self._waiting:
+            self._waiting.extend(pickle.loads(self._pipe.recv_bytes()))
+        name, args = self._waiting.popleft()
+        return name, tuple(arg.tensor() if isinstance(arg, _Packed) else arg for arg in args)
+
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +122,7 @@ _numbers = itertools.count()
 
 
 class RankProcesses:
-    """The processes of one engine's further devices. Use `load` and `together` in other threads than the loop's."""
+    """The processes of one engine's further devices. Call `load_blocks` and `together` off the loop's thread."""
 
     def __init__(self, config: LaunchSpec) -> None:
         self._config = config
@@ -93,7 +171,7 @@ class RankProcesses:
         self._meeting = meeting = config.runtime_dir / f"ranks-{os.getpid()}-{next(_numbers)}"
         with self.together("load", span, meeting):
             self._group = join_ranks(0, size, device=config.serve.device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
-            blocks = load(checkpoint, span, config, self._group)
+            blocks = load_blocks(checkpoint, span, config, self._group)
             self._group.expect_within(EXCHANGE_TIMEOUT_S)
         return blocks
 

@@ -27,8 +27,8 @@ def main() -> int:
     faulthandler.enable()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s rank: %(message)s", stream=sys.stderr)
 
-    from potluck_engine.ranks.mailbox import RankInbox  # imports torch, so only after the parent is watched
     from potluck_engine.ranks.mirror import Mirror
+    from potluck_engine.ranks.processes import RankInbox  # imports torch, so only after the parent is watched
 
     letters = RankInbox(socket.socket(fileno=pipe))
     try:

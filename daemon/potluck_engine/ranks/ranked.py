@@ -14,14 +14,14 @@ from typing import Any
 
 from torch import Tensor
 
-from potluck.blocks.arenas import KvArena
-from potluck.blocks.cache import KvCache
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
-from potluck.blocks.plans import StepPlan
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.arenas import KvArena
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence
+from potluck.blocks.cache.session_cache import KvCache
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
-from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks, backward_of
+from potluck_engine.compute.loaded_blocks import CallInputs, Gradients, LoadedBlocks, backward_of
 from potluck_engine.ranks.processes import RankProcesses
 
 _numbers = itertools.count()
@@ -127,7 +127,7 @@ class RankedBlocks(LoadedBlocks):
     def new_part(self, span: Span) -> BlockSpan:
         return RankedSpan(super().new_part(span), self._ranks)
 
-    def backward_piece(self, inputs: Inputs, grad: Tensor) -> Gradients:
+    def backward_piece(self, inputs: CallInputs, grad: Tensor) -> Gradients:
         assert inputs.private is None, "private adapters are served on one device"
         part = self.part(inputs.span)
         assert isinstance(part, RankedSpan)
@@ -142,7 +142,7 @@ class RankedBlocks(LoadedBlocks):
         return False  # the ranks end with their work; new ones load their parts
 
 
-def loaded_blocks(whole: BlockSpan, *, piece_tokens: int) -> LoadedBlocks:
+def make_loaded_blocks(whole: BlockSpan, *, piece_tokens: int) -> LoadedBlocks:
     """Return the blocks of a loaded span on one device or several."""
     if isinstance(whole, RankedSpan):
         return RankedBlocks(whole, piece_tokens=piece_tokens)

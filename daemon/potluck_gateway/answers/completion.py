@@ -20,9 +20,9 @@ from transformers.generation.streamers import BaseStreamer
 
 from potluck.checkpoint.families import longest_text
 from potluck.client import Session
-from potluck.client.drafts import MAX_DRAFT
+from potluck.client.drafting.payoff import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
-from potluck_gateway.requests import ContextLengthError, Sampling
+from potluck_gateway.exchange import ContextLengthError, Sampling
 
 _SMALLEST_TOP_P = 1e-6  # 0 means the best token alone
 _SORTED = 1024  # tokens; what is more likely than all others together is nearly always among them
@@ -79,7 +79,7 @@ def _drawing(asked: Sampling, defaults: Any) -> list[LogitsProcessor]:
     if not is_sampled or limits[0] < _COLDEST:
         return []
     seed = int.from_bytes(os.urandom(_SEED_BYTES)) if asked.seed is None else asked.seed
-    return [Draw(seed, *limits)]
+    return [DrawToken(seed, *limits)]
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Completion:
         return (len(self.tokens) - 1) / (self.times_s[-1] - self.times_s[0]) if len(self.tokens) > 1 else 0.0
 
 
-class Text:
+class TextTokenizer:
     """A tokenizer. `tokenizer` is transformers' own."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -127,15 +127,15 @@ class Text:
 
     def pieces(self, tokens: list[int]) -> list[str]:
         """Return the text that each token adds to those before it."""
-        decoder = Decoder(self)
+        decoder = TokenDecoder(self)
         *pieces, last = map(decoder.take, tokens)
         return [*pieces, last + decoder.rest()]
 
 
-class Decoder:
+class TokenDecoder:
     """Turns tokens into text one by one, although a letter may take several. Each costs the same."""
 
-    def __init__(self, text: Text, before: Sequence[int] = ()) -> None:
+    def __init__(self, text: TextTokenizer, before: Sequence[int] = ()) -> None:
         """`before`: what the first token follows; some tokenizers write no space at the beginning of a text."""
         self._text = text
         self._tokens = list(before)
@@ -230,7 +230,7 @@ class _Penalties(LogitsProcessor):  # type: ignore[misc]
         return scores - self._frequency * counts - self._presence * (counts > 0)
 
 
-class Draw(LogitsProcessor):  # type: ignore[misc]
+class DrawToken(LogitsProcessor):  # type: ignore[misc]
     """Draws a token, and leaves only that one. `generate` then takes it as the best.
 
     What is drawn from is what transformers' warpers leave, but only the best tokens are sorted: sorting a vocabulary

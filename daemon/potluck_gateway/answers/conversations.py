@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from potluck.client import Session
-from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.exchange import ChatMessage, ChatRequest
 
 MAX_KEPT = 16  # as many agents as may work for one person at once; servers move idle sessions out of their way
 KEEP_S = 300.0  # people who read and write an answer take less
@@ -130,7 +130,7 @@ class Conversations:
             self._end_old()
 
 
-class Thoughts:
+class RememberedThinking:
     """What the model thought for its newest answers, for programs that don't send it back. Any thread may use it."""
 
     def __init__(self) -> None:

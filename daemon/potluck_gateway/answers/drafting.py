@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.allowance import spare_bytes
 from potluck.checkpoint.drafts import open_draft, weight_sizes
-from potluck.client.draft_model import DraftModel, load_draft
+from potluck.client.drafting.draft_model import DraftModel, load_draft
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Draft, Swarm
 
@@ -45,7 +45,7 @@ class _Place:
     problem: str = ""  # that was logged
 
 
-class Drafting:
+class DraftModels:
     """The models that draft. Any thread may call; one of its own loads them and gives them back."""
 
     def __init__(self, *, reserve_bytes: int, is_allowed: bool, spare: Callable[[int], int] = spare_bytes) -> None:

@@ -16,8 +16,8 @@ import torch
 from transformers.generation.logits_process import LogitsProcessor
 
 from potluck.errors import UsageError
-from potluck_gateway.answers.answer import Kind
-from potluck_gateway.answers.forms import COMPACT
+from potluck_gateway.answers.syntax import COMPACT
+from potluck_gateway.exchange import PartKind
 
 _OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
 _LEFT = ("allOf", "enum", "const", "default", "examples")
@@ -36,13 +36,13 @@ class Grammars:
 
     def of_text(self, schema: str) -> Grammar:
         """Return a new grammar for the text of one answer. Raises UsageError if the schema cannot be kept to."""
-        return self._made_of(f"start: %json {json.dumps(closed(json.loads(schema)) | COMPACT)}", (Kind.TEXT,))
+        return self._made_of(f"start: %json {json.dumps(closed(json.loads(schema)) | COMPACT)}", (PartKind.TEXT,))
 
     def of_call(self, grammar: str) -> Grammar:
         """Return a new grammar for a call, written in llguidance's Lark. Raises UsageError as `of_text`."""
-        return self._made_of(grammar, (Kind.TEXT, Kind.CALL))
+        return self._made_of(grammar, (PartKind.TEXT, PartKind.CALL))
 
-    def _made_of(self, grammar: str, kinds: tuple[Kind, ...]) -> Grammar:
+    def _made_of(self, grammar: str, kinds: tuple[PartKind, ...]) -> Grammar:
         matcher = llguidance.LLMatcher(self._tokens(), llguidance.LLMatcher.grammar_from_lark(grammar))
         if problem := matcher.get_error():
             said = problem.partition("JSON schema: ")[2] or problem
@@ -71,11 +71,11 @@ class Grammar(LogitsProcessor):  # type: ignore[misc]
         openings: tokens that may come instead of the first one: they begin a thought, or a call instead of a text.
     """
 
-    def __init__(self, matcher: Any, kinds: tuple[Kind, ...]) -> None:
+    def __init__(self, matcher: Any, kinds: tuple[PartKind, ...]) -> None:
         self._matcher = matcher
         self._kinds = kinds
         self._is_begun = False
-        self.mode: Callable[[], Kind] = lambda: Kind.TEXT
+        self.mode: Callable[[], PartKind] = lambda: PartKind.TEXT
         self.openings: Sequence[int] = ()
 
     def is_wanted(self) -> bool:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 
 from potluck.errors import PotluckError, SwarmError
 from potluck.protocol.swarm import Swarm
-from potluck_gateway.answers.answer import ModelFacts
-from potluck_gateway.answers.answering import ChatModel
-from potluck_gateway.requests import BadRequestError
+from potluck_gateway.answers.answer_queue import ChatModel
+from potluck_gateway.exchange import BadRequestError, ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class LoadedModel:
     close: Callable[[], None]
 
 
-class Models:
+class OfferedModels:
     """The models by name: that of the swarm's model, or MODEL@SWARM where an earlier swarm has the same one."""
 
     def __init__(self, swarms: Sequence[GatewaySwarm], load: Callable[[GatewaySwarm], LoadedModel]) -> None:

@@ -21,11 +21,11 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from potluck.errors import UsageError
-from potluck_gateway.answers import forms
-from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.forms import GENERIC, PLAIN, Form, form_of, opens_thinking
+from potluck_gateway.answers import syntax as forms
+from potluck_gateway.answers.completion import TextTokenizer
+from potluck_gateway.answers.syntax import GENERIC, PLAIN, AnswerSyntax, opens_thinking, syntax_of
 from potluck_gateway.answers.templates import BoundedRenderer
-from potluck_gateway.requests import ChatMessage, ChatRequest, Prompt
+from potluck_gateway.exchange import ChatMessage, ChatRequest, Prompt
 
 _FEW_LETTERS = 4  # of a token; a longer text may be too long
 _BETWEEN = "\n\n"  # texts that become one message
@@ -42,14 +42,14 @@ class Prepared:
     """
 
     tokens: torch.Tensor
-    form: Form = PLAIN
+    form: AnswerSyntax = PLAIN
     thinks: bool = False
 
 
 class Prompts:
     """Makes the prompts of one model."""
 
-    def __init__(self, text: Text, max_tokens: int | None = None) -> None:
+    def __init__(self, text: TextTokenizer, max_tokens: int | None = None) -> None:
         """`max_tokens`: of a prompt; None if there is no limit."""
         self._text = text
         self._max_tokens = max_tokens
@@ -72,10 +72,10 @@ class Prompts:
     def thinks(self) -> bool:
         """Tell whether the model's answers may begin with thinking."""
         template = self._template(has_tools=False)
-        return template is not None and form_of(template, self._text.added.values()).thinks
+        return template is not None and syntax_of(template, self._text.added.values()).thinks
 
     def _rendered(self, request: ChatRequest, template: str) -> Prepared:
-        known = form_of(template, self._text.added.values())
+        known = syntax_of(template, self._text.added.values())
         first: UsageError | None = None
         must_call = request.tools is not None and bool(request.tools.must_call)
         knows_tools = known.calls is not None and (known.calls.pair is None or not must_call)
@@ -170,16 +170,16 @@ def _without_tools(request: ChatRequest) -> list[ChatMessage]:
     """Return messages in which tools are described in words, and calls and results are texts."""
     messages = list(request.messages)
     if request.tools is not None:
-        taught = forms.describe(request.tools)
+        taught = forms.describe_tools(request.tools)
         if messages[0].role == "system":
             taught = _BETWEEN.join((messages.pop(0).content, taught))
         messages.insert(0, ChatMessage("system", taught))
     found = []
     for message in messages:
         if message.role == "tool":
-            message = ChatMessage("user", forms.result(message.content))
+            message = ChatMessage("user", forms.written_result(message.content))
         elif message.calls:
-            said = "\n".join(filter(None, (message.content, forms.written(message.calls))))
+            said = "\n".join(filter(None, (message.content, forms.written_calls(message.calls))))
             message = replace(message, content=said, calls=())
         found.append(message)
     return found

@@ -14,10 +14,9 @@ from dataclasses import replace
 from enum import Enum, auto
 from functools import lru_cache
 
-from potluck_gateway.answers.answer import Kind, Part, ToolCall
-from potluck_gateway.answers.arguments import OPEN, SHUT, JsonArguments, PairArguments, any_of, held, plain, typed
-from potluck_gateway.answers.forms import CHANNEL_BEGINS, CHANNEL_ENDS, CHANNEL_TEXT, Calls, Form
-from potluck_gateway.requests import Tools
+from potluck_gateway.answers.call_arguments import OPEN, SHUT, JsonArguments, PairArguments, any_of, held, plain, typed
+from potluck_gateway.answers.syntax import CHANNEL_BEGINS, CHANNEL_ENDS, CHANNEL_TEXT, AnswerSyntax, CallSyntax
+from potluck_gateway.exchange import AnswerPart, PartKind, ToolCall, Tools
 
 _TOKEN = re.compile(f"{OPEN}(.*?){SHUT}", re.DOTALL)
 _OVER = OPEN + SHUT  # a token that stands for the end of an answer
@@ -39,14 +38,19 @@ class _State(Enum):
     HEADER = auto()  # of a channel
 
 
-_MODES = {_State.THINKING: Kind.THINKING, _State.HEAD: Kind.CALL, _State.CALL: Kind.CALL, _State.HEADER: Kind.CALL}
+_MODES = {
+    _State.THINKING: PartKind.THINKING,
+    _State.HEAD: PartKind.CALL,
+    _State.CALL: PartKind.CALL,
+    _State.HEADER: PartKind.CALL,
+}
 
 
 class _Layout:
     """The patterns of all tags: what is the same for all answers with one tokenizer and tools of the same names."""
 
-    def __init__(self, form: Form, names: tuple[str, ...], special: tuple[str, ...]) -> None:
-        calls = form.calls if names and form.calls is not None else Calls(())
+    def __init__(self, form: AnswerSyntax, names: tuple[str, ...], special: tuple[str, ...]) -> None:
+        calls = form.calls if names and form.calls is not None else CallSyntax(())
         self._tokens = any_of(one for one in special if len(one) > 2 and any(one in tag for tag in form.tags))
         self.is_tag = self._tokens.fullmatch
         self.text_tags = "" if form.calls is None else " ".join(form.calls.tags)  # they are text where no call can be
@@ -84,10 +88,12 @@ class _Layout:
 _layout = lru_cache(maxsize=32)(_Layout)
 
 
-class Reader:
+class AnswerReader:
     """Passes on what is certain. It holds back what may be the beginning of a tag, or of a call of a tool."""
 
-    def __init__(self, form: Form, tools: Tools | None, *, special: Collection[str] = (), thinks: bool = False) -> None:
+    def __init__(
+        self, form: AnswerSyntax, tools: Tools | None, *, special: Collection[str] = (), thinks: bool = False
+    ) -> None:
         """Begin an answer.
 
         Args:
@@ -111,27 +117,27 @@ class Reader:
         self.calls: tuple[ToolCall, ...] = ()
 
     @property
-    def mode(self) -> Kind:
+    def mode(self) -> PartKind:
         """Return what the next token belongs to."""
-        return _MODES.get(self._state, Kind.TEXT)
+        return _MODES.get(self._state, PartKind.TEXT)
 
     @property
     def has_enough(self) -> bool:
         """Tell whether the answer has the only call that it may have."""
         return self._is_single and bool(self.calls)
 
-    def take(self, text: str, is_special: bool = False) -> list[Part]:
+    def take(self, text: str, is_special: bool = False) -> list[AnswerPart]:
         """Read the text of one token. `is_special`: it is a token of its own."""
         self._rest += f"{OPEN}{text}{SHUT}" if is_special else plain(text)
         return list(self._flow())
 
-    def end(self, *, is_cut: bool) -> list[Part]:
+    def end(self, *, is_cut: bool) -> list[AnswerPart]:
         """Return the rest. `is_cut`: the answer was ended by its limit, so an unfinished call is no text."""
         self._is_last, self._is_cut = True, is_cut
         self._rest += "" if is_cut else _OVER
         return list(self._flow())
 
-    def _flow(self) -> Iterator[Part]:
+    def _flow(self) -> Iterator[AnswerPart]:
         """Go on until the rest has to wait for more."""
         steps = {_State.HEAD: self._begin, _State.CALL: self._go_on, _State.BETWEEN: self._look_on}
         steps |= {_State.HEADER: self._turn}
@@ -152,7 +158,7 @@ class Reader:
         is_first = not self._has_text and self._rest.strip(_BLANKS).startswith((at.opens, at.closes))
         return [*(tag for tag in (at.opens, at.closes) if is_first or tag[0] == OPEN), *at.begins]
 
-    def _say(self) -> Iterator[Part]:
+    def _say(self) -> Iterator[AnswerPart]:
         at = self._layout
         is_first = self._state is _State.TEXT and not self._has_text
         if is_first and at.is_bare and self._rest.lstrip()[:1] in ("{", "["):
@@ -186,16 +192,16 @@ class Reader:
         whole = self._rest[: len(self._rest) - partial]
         return partial + min(len(whole) - len(whole.rstrip(_BLANKS)), _MOST_BLANKS)
 
-    def _said(self, text: str) -> Iterator[Part]:
-        kind = Kind.THINKING if self._state is _State.THINKING else Kind.TEXT
+    def _said(self, text: str) -> Iterator[AnswerPart]:
+        kind = PartKind.THINKING if self._state is _State.THINKING else PartKind.TEXT
         shown = self._layout.text_tags
         text = _TOKEN.sub(lambda token: token[1] if token[1] in shown else "", text).lstrip(self._strips)
         if text:
             self._strips, self._has_said = "", True
-            self._has_text = self._has_text or kind is Kind.TEXT
-            yield Part(text, kind=kind)
+            self._has_text = self._has_text or kind is PartKind.TEXT
+            yield AnswerPart(text, kind=kind)
 
-    def _turn(self) -> Iterator[Part]:
+    def _turn(self) -> Iterator[AnswerPart]:
         """Read the header of a message in a channel."""
         header, is_whole, rest = self._rest.partition(self._layout.channel_text)
         if is_whole:
@@ -215,7 +221,7 @@ class Reader:
         self._state, self._written = _State.HEAD, [blank]
         self._arguments, self._scanned = JsonArguments(self._layout.ends, self._layout.quote), 0
 
-    def _begin(self) -> Iterator[Part]:
+    def _begin(self) -> Iterator[AnswerPart]:
         """Read a call up to its arguments."""
         at = self._layout
         place = len((at.lead.match(self._rest) or [""])[0])
@@ -233,9 +239,9 @@ class Reader:
         call_id = given[0] if given is not None and is_new else f"call_{secrets.token_hex(12)}"
         self._state, self._call = _State.CALL, ToolCall(call_id, name, "")
         self._read(head.end())
-        yield Part("", kind=Kind.CALL, call=self._call)
+        yield AnswerPart("", kind=PartKind.CALL, call=self._call)
 
-    def _reorder(self, place: int) -> Iterator[Part]:
+    def _reorder(self, place: int) -> Iterator[AnswerPart]:
         """Wait for an object that does not begin with its name, and read it as if it did."""
         at, rest = self._layout, self._rest[place:]
         begun = "".join(rest[:_HEAD_LETTERS].split())[: len(_BARE)]
@@ -264,18 +270,18 @@ class Reader:
         self._written.append(self._rest[:size])
         self._rest = self._rest[size:]
 
-    def _give_up(self, size: int = 0) -> Iterator[Part]:
+    def _give_up(self, size: int = 0) -> Iterator[AnswerPart]:
         """Say what has turned out to be no call, and `size` letters more."""
         self._read(size)
         self._state = _State.TEXT
         yield from self._said("".join(self._written))
 
-    def _go_on(self) -> Iterator[Part]:
+    def _go_on(self) -> Iterator[AnswerPart]:
         """Go on with the arguments of a call."""
         piece, size = self._arguments.read(self._rest)
         self._read(size)
         if piece:
-            yield Part(piece, kind=Kind.CALL, call=self._call)
+            yield AnswerPart(piece, kind=PartKind.CALL, call=self._call)
         if self._arguments.is_whole:
             self._end_call()
         elif self._is_last and self._is_cut:
@@ -283,7 +289,7 @@ class Reader:
         elif self._is_last or self._arguments.is_broken:
             yield from self._break_off()
 
-    def _break_off(self) -> Iterator[Part]:
+    def _break_off(self) -> Iterator[AnswerPart]:
         """Pass on the rest of broken arguments as it is. The call stands: whoever follows has begun it already."""
         end = self._layout.ends.search(self._rest)
         size = end.start() if end else len(self._rest) if self._is_last else max(0, len(self._rest) - _MOST_BLANKS)
@@ -291,7 +297,7 @@ class Reader:
         self._arguments.add(piece)
         self._read(size)
         if piece:
-            yield Part(piece, kind=Kind.CALL, call=self._call)
+            yield AnswerPart(piece, kind=PartKind.CALL, call=self._call)
         if end or self._is_last:
             self._end_call()
 
@@ -300,7 +306,7 @@ class Reader:
         self._strips, self._has_said, self._is_closed = _BLANKS, True, False
         self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
 
-    def _look_on(self) -> Iterator[Part]:
+    def _look_on(self) -> Iterator[AnswerPart]:
         """Go on after the arguments of a call: to its end, to the next one, or to text."""
         at = self._layout
         noise = None if self._is_closed else _NOISE.match(self._rest)

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from potluck_gateway.answers.answer import Embeddings
-from potluck_gateway.formats.fields import Prompts, parse_object, prompts, read_fields
-from potluck_gateway.requests import BadRequestError, Prompt
+from potluck_gateway.exchange import BadRequestError, Embeddings, Prompt
+from potluck_gateway.formats.reading import Prompts, parse_object, prompts, read_fields
 
 MAX_INPUTS = 2048  # as in OpenAI's reference
 

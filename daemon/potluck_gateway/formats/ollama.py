@@ -16,11 +16,21 @@ from typing import Any, Literal
 from msgspec import field
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Kind, ModelFacts, Part, TokenScore
-from potluck_gateway.formats import fields
-from potluck_gateway.formats.history import History, arguments_of
+from potluck_gateway.exchange import (
+    ANY_OBJECT,
+    Answer,
+    AnswerPart,
+    Answers,
+    BadRequestError,
+    ChatMessage,
+    ChatRequest,
+    ModelFacts,
+    PartKind,
+    TokenScore,
+)
+from potluck_gateway.formats import reading as fields
+from potluck_gateway.formats.reading import MessageHistory, arguments_of
 from potluck_gateway.formats.writing import LINES, AnswerFormat, chat_scores, dumps
-from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest
 
 VERSION = "0.17.7"  # the release of Ollama whose API this is; programs ask for it
 _LOADED = Answer("", "load", 0, 0)  # of a request that only loads the model
@@ -57,7 +67,7 @@ def parse_ollama(body: bytes) -> ChatRequest:
     options = fields.read(given.pop("options", None) or {}, dict[str, Any])
     asked, ignored = fields.read_fields(options | given, _Fields, _REFUSED)
     asked.max_tokens = asked.max_tokens or None  # 0 is no limit here
-    history = History()
+    history = MessageHistory()
     if asked.messages:
         history.add_all(asked.messages)
     elif asked.prompt and not asked.raw:
@@ -125,10 +135,10 @@ class OllamaFormat(AnswerFormat):
         said = self._object(answer.text, answer.scores, thinking=answer.thinking, tool_calls=_calls(answer))
         return said | self._last(answer)
 
-    def part(self, part: Part) -> bytes:
-        if part.kind is Kind.CALL:
+    def part(self, part: AnswerPart) -> bytes:
+        if part.kind is PartKind.CALL:
             return b""  # calls come whole, at the end
-        is_text = part.kind is Kind.TEXT
+        is_text = part.kind is PartKind.TEXT
         return _line(self._object(part.text, part.scores) if is_text else self._object(thinking=part.text))
 
     def wait(self, sentence: Sentence) -> bytes:

@@ -11,11 +11,19 @@ from typing import Any
 
 from msgspec import field
 
-from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
-from potluck_gateway.formats import fields
-from potluck_gateway.formats.history import History
-from potluck_gateway.formats.writing import Block, BlockFormat, chat_scores, event, new_id
-from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tools
+from potluck_gateway.exchange import (
+    Answer,
+    AnswerPart,
+    Answers,
+    BadRequestError,
+    ChatMessage,
+    ChatRequest,
+    PartKind,
+    Tools,
+)
+from potluck_gateway.formats import reading as fields
+from potluck_gateway.formats.reading import MessageHistory
+from potluck_gateway.formats.writing import AnswerBlock, BlockFormat, chat_scores, event, new_id
 
 _STATELESS = "nothing is stored: send the whole conversation as input"
 _REFUSED: fields.Refused = {
@@ -26,10 +34,14 @@ _REFUSED: fields.Refused = {
 }
 _ABSENT = ("error", "incomplete_details", "instructions", "temperature", "top_p", "usage")
 _SCORES = "message.output_text.logprobs"
-_NAMES = {Kind.TEXT: "output_text", Kind.THINKING: "reasoning_text", Kind.CALL: "function_call_arguments"}  # of events
-_ITEMS: dict[Kind, dict[str, Any]] = {
-    Kind.TEXT: {"type": "message", "role": "assistant"},
-    Kind.THINKING: {"type": "reasoning", "summary": []},
+_NAMES = {
+    PartKind.TEXT: "output_text",
+    PartKind.THINKING: "reasoning_text",
+    PartKind.CALL: "function_call_arguments",
+}  # of events
+_ITEMS: dict[PartKind, dict[str, Any]] = {
+    PartKind.TEXT: {"type": "message", "role": "assistant"},
+    PartKind.THINKING: {"type": "reasoning", "summary": []},
 }
 
 
@@ -49,7 +61,7 @@ class _Fields(fields.SharedFields, kw_only=True):
 def parse_response_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
-    history = History()
+    history = MessageHistory()
     if asked.instructions:
         history.messages.append(ChatMessage("system", asked.instructions))
     items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
@@ -104,30 +116,30 @@ class ResponseFormat(BlockFormat):
         told = {"code": error.code or "server_error", "message": str(error)}
         return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": told})
 
-    def opened(self, block: Block) -> bytes:
+    def opened(self, block: AnswerBlock) -> bytes:
         added = self._block_event("output_item.added", block, item=self._item(block, has_ended=False))
         return added + self._content_event("added", block)
 
-    def more(self, block: Block, part: Part) -> bytes:
+    def more(self, block: AnswerBlock, part: AnswerPart) -> bytes:
         scores = chat_scores(part.scores)
         return self._block_event(f"{_NAMES[block.kind]}.delta", block, delta=part.text, logprobs=scores)
 
-    def closed(self, block: Block) -> bytes:
+    def closed(self, block: AnswerBlock) -> bytes:
         said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block)) if block.is_whole else b""
         said += self._content_event("done", block)
         return said + self._block_event("output_item.done", block, item=self._item(block))
 
-    def _content_event(self, kind: str, block: Block) -> bytes:
+    def _content_event(self, kind: str, block: AnswerBlock) -> bytes:
         return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_said(block))
 
-    def _item(self, block: Block, *, has_ended: bool = True) -> dict[str, Any]:
+    def _item(self, block: AnswerBlock, *, has_ended: bool = True) -> dict[str, Any]:
         status = "completed" if block.is_whole else "incomplete"
         shared = {"id": self._item_id(block), "status": status if has_ended else "in_progress"}
         if block.call is not None:
             return {**shared, "type": "function_call", "call_id": block.call.call_id, **_said(block)}
         return {**shared, **_ITEMS[block.kind], "content": [_said(block)] if block.parts else []}
 
-    def _item_id(self, block: Block) -> str:
+    def _item_id(self, block: AnswerBlock) -> str:
         return f"{block.kind}_{self._shared['id']}_{block.number}"
 
     def _finished(self, answer: Answer) -> dict[str, Any]:
@@ -142,7 +154,7 @@ class ResponseFormat(BlockFormat):
         response = self._response("incomplete" if is_full else "completed", self.blocks)
         return response | {"incomplete_details": {"reason": "max_output_tokens"} if is_full else None, "usage": usage}
 
-    def _response(self, status: str, blocks: Sequence[Block]) -> dict[str, Any]:
+    def _response(self, status: str, blocks: Sequence[AnswerBlock]) -> dict[str, Any]:
         offered = [tool.definition["function"] for tool in self._tools.offered]
         return {
             **self._shared,
@@ -155,7 +167,7 @@ class ResponseFormat(BlockFormat):
             "tools": [{"type": "function", "strict": False, **function} for function in offered],
         }
 
-    def _block_event(self, kind: str, block: Block, **more: object) -> bytes:
+    def _block_event(self, kind: str, block: AnswerBlock, **more: object) -> bytes:
         place = {"item_id": self._item_id(block), "output_index": block.number, "content_index": 0}
         return self._event(kind, **place, **more)
 
@@ -165,7 +177,7 @@ class ResponseFormat(BlockFormat):
         return event({**more, "type": kind, "sequence_number": self._number - 1}, kind)
 
 
-def _said(block: Block) -> dict[str, Any]:
+def _said(block: AnswerBlock) -> dict[str, Any]:
     """Return what a call, or the content of another item, says so far."""
     if block.call is not None:
         return {"name": block.call.name, "arguments": block.text}

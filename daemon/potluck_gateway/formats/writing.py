@@ -1,4 +1,9 @@
-"""Defines what writes an answer in the format that a program expects, and what those formats share. Pure."""
+"""Writes the list of models for OpenAI's and Anthropic's clients at once. Pure.
+
+The lengths have the names under which programs look for them: OpenRouter's, vLLM's and LM Studio's.
+
+Defines what writes an answer in the format that a program expects, and what those formats share. Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,42 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Likely, Part, TokenScore, ToolCall
-from potluck_gateway.requests import COMMENT, BadRequestError
+from potluck_gateway.exchange import (
+    COMMENT,
+    Answer,
+    AnswerBegun,
+    AnswerPart,
+    Answers,
+    BadRequestError,
+    Likely,
+    ModelFacts,
+    PartKind,
+    TokenScore,
+    ToolCall,
+)
+
+
+def listed_model(name: str, facts: ModelFacts | None, since: datetime) -> dict[str, Any]:
+    """Return the entry of a model. `facts`: None while it is not loaded."""
+    openai = {"object": "model", "created": int(since.timestamp()), "owned_by": "swarm"}
+    anthropic = {"type": "model", "display_name": name, "created_at": since.isoformat()}
+    entry = {"id": name, **openai, **anthropic}
+    if facts is None:
+        return entry
+    longest = facts.context_length
+    lengths = dict.fromkeys(("context_length", "max_model_len", "max_context_length"), longest) if longest else {}
+    return entry | lengths | {"max_completion_tokens": facts.max_tokens}
+
+
+def model_list(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    ends = {"first_id": entries[0]["id"], "last_id": entries[-1]["id"]} if entries else {}
+    return {"object": "list", "data": entries, "has_more": False, **ends}
+
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 
@@ -31,11 +66,11 @@ class AnswerFormat(Protocol):
         """Return what a stream begins with, which may be sent before anything is known of the answer."""
         return b""
 
-    def begun(self, begun: Begun) -> bytes:
+    def begun(self, begun: AnswerBegun) -> bytes:
         """Return what comes before the first part. It is called once for each choice."""
         return b""
 
-    def part(self, part: Part) -> bytes: ...
+    def part(self, part: AnswerPart) -> bytes: ...
 
     def wait(self, sentence: Sentence) -> bytes:
         """Return a note that the answer has to wait, or, with an empty sentence, a sign of life.
@@ -52,7 +87,7 @@ class AnswerFormat(Protocol):
 
 
 @dataclass(slots=True)
-class Block:
+class AnswerBlock:
     """A thought, a text or a call: the parts of an answer that follow each other and are of one kind.
 
     Attributes:
@@ -60,9 +95,9 @@ class Block:
     """
 
     number: int
-    kind: Kind
+    kind: PartKind
     call: ToolCall | None
-    parts: list[Part] = field(default_factory=list)
+    parts: list[AnswerPart] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -84,20 +119,20 @@ class BlockFormat(AnswerFormat, Protocol):
         blocks: those so far. All but the last have ended.
     """
 
-    blocks: list[Block]
+    blocks: list[AnswerBlock]
 
-    def opened(self, block: Block) -> bytes: ...
+    def opened(self, block: AnswerBlock) -> bytes: ...
 
-    def more(self, block: Block, part: Part) -> bytes: ...
+    def more(self, block: AnswerBlock, part: AnswerPart) -> bytes: ...
 
-    def closed(self, block: Block) -> bytes: ...
+    def closed(self, block: AnswerBlock) -> bytes: ...
 
-    def part(self, part: Part) -> bytes:
+    def part(self, part: AnswerPart) -> bytes:
         """Return the events of a part. One of another kind or call ends the block before it and begins its own."""
         said, call_id = b"", part.call and part.call.call_id
         last = self.blocks[-1] if self.blocks else None
         if last is None or (last.kind, last.call and last.call.call_id) != (part.kind, call_id):
-            said, last = self.close(), Block(len(self.blocks), part.kind, part.call)
+            said, last = self.close(), AnswerBlock(len(self.blocks), part.kind, part.call)
             self.blocks.append(last)
             said += self.opened(last)
         last.parts.append(part)
@@ -113,14 +148,14 @@ class BlockFormat(AnswerFormat, Protocol):
         return said + self.close()
 
 
-def _parts(answer: Answer) -> Iterator[Part]:
+def _parts(answer: Answer) -> Iterator[AnswerPart]:
     """Yield the parts that an answer has when it comes at once. One of nothing has an empty text."""
     if answer.thinking:
-        yield Part(answer.thinking, kind=Kind.THINKING)
+        yield AnswerPart(answer.thinking, kind=PartKind.THINKING)
     if answer.text or not (answer.thinking or answer.calls):
-        yield Part(answer.text, answer.scores)
+        yield AnswerPart(answer.text, answer.scores)
     for call in answer.calls:
-        yield Part(call.arguments, kind=Kind.CALL, call=call)
+        yield AnswerPart(call.arguments, kind=PartKind.CALL, call=call)
 
 
 def new_id(kind: str) -> str:

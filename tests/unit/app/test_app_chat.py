@@ -12,23 +12,21 @@ from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, shown
 from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from msgspec import structs
-from potluck_app.pages import answer
-from potluck_app.pages.answer import Said
-from potluck_app.pages.chat import ChatPage
-from potluck_app.pages.conversations import Conversations
+from potluck_app.pages.chat import answer, bubble
+from potluck_app.pages.chat import bubble as markdown
+from potluck_app.pages.chat.answer import ConversationMessage
+from potluck_app.pages.chat.bubble import Bubble, MessageCode, blocks
+from potluck_app.pages.chat.conversations import ConversationFolder
+from potluck_app.pages.chat.page import ChatPage
 from potluck_app.pages.preferences import Preferences
-from potluck_app.widgets import bubble, markdown
-from potluck_app.widgets.bubble import Bubble, Code
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.markdown import blocks
-from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.controls import NumberBox
+from potluck_control.api.schema import Status, SwarmStatus
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.installation import Plan, Problem, SetupState, WorkProgress
 from potluck_control.methods.members import Member, MemberMachine, MembersList
-from potluck_control.methods.setup import Plan, SetupState
-from potluck_control.methods.work import Problem, WorkProgress
-from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_gateway.answers.answer import Part
+from potluck_gateway.exchange import AnswerPart
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit
@@ -66,12 +64,12 @@ def link(server: GatewayServer) -> FakeLink:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Conversations:
-    return Conversations(tmp_path / "conversations")
+def kept(tmp_path: Path) -> ConversationFolder:
+    return ConversationFolder(tmp_path / "conversations")
 
 
 @pytest.fixture
-def page(link: FakeLink, kept: Conversations, tmp_path: Path) -> ChatPage:
+def page(link: FakeLink, kept: ConversationFolder, tmp_path: Path) -> ChatPage:
     made = ChatPage(link, kept, Preferences(str(tmp_path / "app.ini")))
     made.show_status(SERVING)
     made.refresh()
@@ -234,7 +232,7 @@ def test_a_question_that_was_stopped_is_not_asked_once_the_gateway_is_ready(
 
 
 def test_a_new_conversation_leaves_the_old_one_in_the_list_with_half_an_answer(
-    page: ChatPage, model: Words, kept: Conversations, qtbot: QtBot, wait: Wait
+    page: ChatPage, model: Words, kept: ConversationFolder, qtbot: QtBot, wait: Wait
 ) -> None:
     ask(page, "Hello")
     wait(lambda: "Good" in shown(page))
@@ -282,9 +280,9 @@ def test_escape_stops_an_answer_and_up_takes_the_last_question_back(
 
 
 def test_the_list_stays_beside_a_wide_chat_and_opens_over_a_narrow_one(
-    page: ChatPage, kept: Conversations, qtbot: QtBot, wait: Wait
+    page: ChatPage, kept: ConversationFolder, qtbot: QtBot, wait: Wait
 ) -> None:
-    kept.keep("", (Said("user", "About soup"), Said("assistant", "Good day")))
+    kept.keep("", (ConversationMessage("user", "About soup"), ConversationMessage("assistant", "Good day")))
     page.refresh()
     page.resize(800, 600)
     with qtbot.waitActive(page):
@@ -396,7 +394,7 @@ def listed(page: ChatPage) -> list[str]:
 
 
 def test_conversations_are_kept_found_opened_with_a_click_renamed_and_deleted(
-    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait, kept: Conversations, tmp_path: Path
+    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait, kept: ConversationFolder, tmp_path: Path
 ) -> None:
     answered(page, model, wait, "About soup")
     answered(page, model, wait, "And salt?")
@@ -423,10 +421,10 @@ def test_conversations_are_kept_found_opened_with_a_click_renamed_and_deleted(
 
 
 def test_a_damaged_file_is_left_alone_and_what_cannot_be_kept_is_said(
-    page: ChatPage, model: Words, wait: Wait, kept: Conversations, tmp_path: Path
+    page: ChatPage, model: Words, wait: Wait, kept: ConversationFolder, tmp_path: Path
 ) -> None:
     folder = tmp_path / "conversations"
-    kept.keep("", (Said("user", "Hello"), Said("assistant", "Good day")))
+    kept.keep("", (ConversationMessage("user", "Hello"), ConversationMessage("assistant", "Good day")))
     (folder / "1.json").write_text("{")
     assert [each.title for each in kept.listed()] == ["Hello"]
     assert (folder / "1.json").exists()
@@ -440,8 +438,8 @@ def test_answers_are_markdown_without_html_pictures_or_files_and_code_scrolls(
     page: ChatPage, model: Words, wait: Wait
 ) -> None:
     model.parts = [
-        Part("**Bold** <b>raw</b> ![picture](file:///etc/hostname) "),
-        Part("[words](https://example.org)\n```python\nx = 1\n```\nBye"),
+        AnswerPart("**Bold** <b>raw</b> ![picture](file:///etc/hostname) "),
+        AnswerPart("[words](https://example.org)\n```python\nx = 1\n```\nBye"),
     ]
     answered(page, model, wait)
     (label,) = (each for each in page.findChildren(QLabel) if "Bold" in each.text())
@@ -449,8 +447,8 @@ def test_answers_are_markdown_without_html_pictures_or_files_and_code_scrolls(
     said = label.text()
     assert ("<img" in said, "<a " in said) == (False, False)
     assert all(part in said for part in ("&lt;b&gt;raw", "words (https://example.org)", "font-weight:700"))
-    (code,) = (each for each in page.findChildren(Code) if not each.isHidden())
-    assert (code.toPlainText(), code.lineWrapMode()) == ("x = 1", Code.LineWrapMode.NoWrap)
+    (code,) = (each for each in page.findChildren(MessageCode) if not each.isHidden())
+    assert (code.toPlainText(), code.lineWrapMode()) == ("x = 1", MessageCode.LineWrapMode.NoWrap)
     assert "Bye" in shown(page)
 
 
@@ -493,7 +491,7 @@ def test_a_growing_answer_looks_at_its_end_as_if_it_had_come_at_once(qtbot: QtBo
     growing.show_text(LONG)
     whole.show_text(LONG)
     assert [part.said for part in growing.parts] == [part.said for part in whole.parts]
-    assert [part.said for part in whole.parts if isinstance(part, Code)] == ["int x;", "```"]
+    assert [part.said for part in whole.parts if isinstance(part, MessageCode)] == ["int x;", "```"]
 
 
 def test_a_new_token_changes_only_the_last_paragraph(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

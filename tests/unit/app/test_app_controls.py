@@ -6,18 +6,16 @@ from helpers.controls import controls, faults_of, page_faults, roll, unfold
 from helpers.fake_link import FakeLink
 from helpers.screen import button, press, shown
 from msgspec import structs
-from potluck_app.pages import waits
+from potluck_app.pages import calls as waits
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.pages.page import Page
-from potluck_app.pages.section import Fold
+from potluck_app.pages.page import Fold, Page
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.button import Button, Switch
-from potluck_app.widgets.card import text
-from potluck_app.widgets.layout import column, holder
-from potluck_app.widgets.number_box import NumberBox
-from potluck_control import schema
+from potluck_app.widgets.controls import NumberBox
+from potluck_app.widgets.parts import column, holder, text
+from potluck_control.api import schema
+from potluck_control.api.schema import Status
 from potluck_control.methods import members
-from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import (

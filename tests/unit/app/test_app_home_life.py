@@ -3,10 +3,10 @@
 from helpers.app_answers import ANSWERS, EARNINGS, SERVING, WEEK
 from helpers.screen import opened, shown
 from msgspec.structs import replace
-from potluck_app.pages.home import HomePage
+from potluck_app.pages.home.page import HomePage
+from potluck_control.api.schema import HistoryPage
 from potluck_control.methods.earnings import EarningsGroups, Group
 from potluck_control.methods.members import SwarmParams
-from potluck_control.schema import HistoryPage
 from PySide6.QtWidgets import QLabel
 
 from potluck.sentences import verbatim

@@ -6,22 +6,28 @@ from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, opened, press, shown
 from msgspec import structs
-from potluck_app.pages.chat import ChatPage
-from potluck_app.pages.first_run import FirstRunPage
-from potluck_app.pages.home import HomePage
-from potluck_app.pages.preferences_page import PreferencesPage
-from potluck_app.pages.set_up_plan import SetUpPlan
-from potluck_app.pages.updates import Updates
+from potluck_app.pages.chat.page import ChatPage
+from potluck_app.pages.first_run.engine import SetUpPlan
+from potluck_app.pages.first_run.page import FirstRunPage
+from potluck_app.pages.home.page import HomePage
+from potluck_app.pages.settings.page import PreferencesPage
+from potluck_app.pages.settings.updates import UpdatesSection
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
-from potluck_app.widgets.fetch_rate import FetchRate
+from potluck_app.widgets.progress import DownloadRate
+from potluck_control.api.schema import Joined, Status, SwarmStatus
 from potluck_control.methods.health import Finding, Severity, Subject
+from potluck_control.methods.installation import (
+    BeginParams,
+    Offered,
+    Plan,
+    Problem,
+    SetupState,
+    UpdatesState,
+    WorkProgress,
+)
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.setup import BeginParams, Plan, SetupState
-from potluck_control.methods.updates import Offered, UpdatesState
-from potluck_control.methods.work import Problem, WorkProgress
-from potluck_control.schema import Joined, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -127,7 +133,7 @@ def test_one_that_is_there_can_be_moved_renewed_or_exchanged_for_the_one_before(
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    pace = FetchRate()
+    pace = DownloadRate()
     pace.add(0, 0.0)
     assert pace.left_s(100) is None
     for second in range(1, 61):
@@ -292,7 +298,7 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     assert "Potluck 0.2.0 is available." in shown(window.page)
     press(window.page, "What's new")
     assert isinstance(window.page, PreferencesPage)
-    assert window.page.findChild(Updates).isVisibleTo(window.page)
+    assert window.page.findChild(UpdatesSection).isVisibleTo(window.page)
     tray.show_offer("0.2.0")
     assert "Version 0.2.0 is available…" in [item.text() for item in tray.menu.actions() if item.isVisible()]
     tray.show_offer("")

@@ -10,12 +10,12 @@ from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, control, press, shown
 from msgspec import structs
 from potluck_app import main
-from potluck_app.pages.join_form import JoinForm
-from potluck_app.pages.section import Part
-from potluck_app.shell.instance import SingleInstance
+from potluck_app.pages.first_run.joining import JoinForm
+from potluck_app.pages.page import Destination
+from potluck_app.shell.process import SingleInstance
 from potluck_app.shell.window import MainWindow
+from potluck_control.api.schema import JoinParams
 from potluck_control.methods.swarms import UserNames
-from potluck_control.schema import JoinParams
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -49,7 +49,7 @@ INVITED = "Enter the invite to the swarm “friends” that its members sent you
 
 def test_a_link_leads_to_where_the_invite_is_entered() -> None:
     window = MainWindow(FakeLink(ANSWERS))
-    window.come_to(Part.JOIN, "friends")  # the daemon may still be away
+    window.come_to(Destination.JOIN, "friends")  # the daemon may still be away
     window.show_status(SERVING)
     assert INVITED in shown(window.page)
     assert window.focusWidget() is control(window.page, "Invite")
@@ -58,7 +58,7 @@ def test_a_link_leads_to_where_the_invite_is_entered() -> None:
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
-    window.come_to(Part.JOIN, "friends")
+    window.come_to(Destination.JOIN, "friends")
     assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 
 
@@ -96,7 +96,7 @@ def test_the_card_that_invites_is_in_view_with_the_keyboard_on_its_button() -> N
     window = MainWindow(FakeLink(ANSWERS))
     window.show()
     window.show_status(SERVING)
-    window.go(Part.INVITE)
+    window.go(Destination.INVITE)
     QApplication.processEvents()
     copy = button(window.page, "Copy an invite")
     assert window.focusWidget() is copy

@@ -9,9 +9,9 @@ from msgspec import structs
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.shell import window
 from potluck_app.shell.window import MainWindow
-from potluck_app.words import daemon_texts
-from potluck_app.words.daemon_texts import translated
-from potluck_control.schema import LoadStatus
+from potluck_app.words import sentences as daemon_texts
+from potluck_app.words.sentences import translated
+from potluck_control.api.schema import LoadStatus
 from PySide6.QtCore import QSize
 from test_app_translations import tool
 from test_app_widgets import GAME

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 from helpers.app_answers import ANSWERS
 from msgspec import structs
-from potluck_app.pages.preferences import News
+from potluck_app.pages.preferences import NewsKind
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
-from potluck_control.agreement import Agreement, Difference
+from potluck_control.api.schema import Status, SwarmStatus, Transition
+from potluck_control.api.versions import Agreement, Difference
+from potluck_control.methods.installation import Offered, Plan, SetupState, UpdatesState
 from potluck_control.methods.members import Member, MembersList
-from potluck_control.methods.setup import Plan, SetupState
-from potluck_control.methods.updates import Offered, UpdatesState
-from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 
 from potluck.protocol.codec import decode, encode
@@ -67,10 +66,10 @@ def test_a_layer_that_stays_missing_is_told_and_so_is_the_complete_model() -> No
     assert notifier.coverage(seen(1, 1), 10.0 + MISSING_S - 1) is None, "a server that starts again is no news"
     assert notifier.coverage(seen(0, 0), 100.0) is None
     missing = notifier.coverage(seen(1, 0), 100.0 + MISSING_S)
-    assert (missing.text, missing.news) == ("Nobody serves layer 2. (llama)", News.MISSING)
+    assert (missing.text, missing.news) == ("Nobody serves layer 2. (llama)", NewsKind.MISSING)
     assert notifier.coverage(seen(1, 0), 1000.0) is None
     complete = notifier.coverage(seen(1, 1), 1001.0)
-    assert (complete.heading, complete.news) == ("The model is complete", News.COMPLETE)
+    assert (complete.heading, complete.news) == ("The model is complete", NewsKind.COMPLETE)
     assert notifier.coverage(seen(1, 1), 1002.0) is None
 
 
@@ -95,7 +94,7 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
     assert notifier.people(people("me", "ana")) is None
     told = notifier.people(people("me", "ana", "ben", "eva"))
-    assert (told.text, told.news) == ("ben, eva joined the swarm “friday”.", News.FRIEND)
+    assert (told.text, told.news) == ("ben, eva joined the swarm “friday”.", NewsKind.FRIEND)
     assert notifier.people(people("me", "ben")) is None
     assert notifier.people(people("me", "zoe", swarm="saturday")) is None, "another swarm's people are no news"
 
@@ -119,7 +118,7 @@ def test_an_update_is_told_once_for_each_version() -> None:
     assert notifier.updates(state) is None
     offered = structs.replace(state, offered=Offered("1.1", (), 0))
     told = notifier.updates(offered)
-    assert (told.text, told.news) == ("Potluck 1.1 is available.", News.UPDATE)
+    assert (told.text, told.news) == ("Potluck 1.1 is available.", NewsKind.UPDATE)
     assert notifier.updates(offered) is None
     assert notifier.updates(state) is None
     assert notifier.updates(offered) is None

@@ -10,26 +10,24 @@ from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, opened_alone, press, shown
 from msgspec import structs
-from potluck_app.pages.activity import Activity, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.pages.connect import ConnectPage
-from potluck_app.pages.diagnostics import Diagnostics, describe
-from potluck_app.pages.earnings import EarningsSection, Stretch
-from potluck_app.pages.export import export
-from potluck_app.pages.home import HomePage
-from potluck_app.pages.preferences_page import PreferencesPage
-from potluck_app.pages.share_picture import painted, write
+from potluck_app.pages.connect.page import ConnectPage
+from potluck_app.pages.home.activity import ActivitySection, worth_showing
+from potluck_app.pages.home.chart import DataTable
+from potluck_app.pages.home.earnings import EarningsRange, EarningsSection
+from potluck_app.pages.home.export import export_days, paint_picture, write_picture
+from potluck_app.pages.home.page import HomePage
+from potluck_app.pages.settings.diagnostics import DiagnosticsSection, describe_installation
+from potluck_app.pages.settings.page import PreferencesPage
 from potluck_app.shell.link import Absence
 from potluck_app.shell.window import MainWindow
-from potluck_app.widgets.segments import Segments
-from potluck_app.widgets.table import DataTable
-from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.earnings import GroupParams
+from potluck_app.widgets.controls import Segments
+from potluck_control.api.schema import EngineStatus, HistoryPage, ProbeState, ProbeStatus, ProgramQuestion, Transition
+from potluck_control.api.versions import Agreement, Difference
+from potluck_control.methods.earnings import MAX_PERIODS, GroupParams, Period, SeriesParams
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
-from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
-from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace
-from potluck_control.schema import EngineStatus, HistoryPage, ProbeState, ProbeStatus, ProgramQuestion, Transition
+from potluck_control.methods.machine import PlacedProgram, PlaceParams, ProgramPlace
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QEvent, QObject, QRect
 from PySide6.QtGui import QAccessible, QGuiApplication, QImage, QShortcut
@@ -64,7 +62,7 @@ def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> N
     page, link = opened_alone(EarningsSection, UNSUMMED)
     assert shown(page) == ["Loading…"]
     late, _ = link._waiting["earnings.summary"]
-    page.findChild(Segments).choose(Stretch.DAY)
+    page.findChild(Segments).choose(EarningsRange.DAY)
     link.answer("earnings.summary", EARNINGS)
     late(EARNINGS)
     assert "2,500,000" not in shown(page)
@@ -89,15 +87,15 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
     title, figures, note = page.sections[0]._shared()
     assert title == "My computer's week with Potluck"
     assert ("2,500,000", "points earned") in figures
-    image, longer = painted(title, figures, note), painted(title * 20, figures, note)
+    image, longer = paint_picture(title, figures, note), paint_picture(title * 20, figures, note)
     assert (image.width(), image.height()) == (1200, 630)
     assert image != longer
     edge = QRect(1161, 0, 39, 630)
-    assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is broken
-    write(page, image, tmp_path / "given.png")
+    assert longer.copy(edge) == paint_picture("", [], "").copy(edge)  # a long line is broken
+    write_picture(page, image, tmp_path / "given.png")
     assert f"The picture is in {tmp_path / 'given.png'}." in shown(page)
     assert QImage(str(tmp_path / "given.png")).size() == image.size()
-    write(page, image, tmp_path / "missing" / "given.png")
+    write_picture(page, image, tmp_path / "missing" / "given.png")
     assert any("No such file" in line for line in shown(page))
 
 
@@ -105,14 +103,14 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
 def test_an_export_has_all_days_or_says_why_it_cannot_be_written(name: str, tmp_path: Path) -> None:
     page, link = opened_alone(EarningsSection, ANSWERS)
     page.link.answers = {"earnings.series": DAYS}
-    export(page, tmp_path / name)
+    export_days(page, tmp_path / name)
     assert link.named("earnings.series")[-1] == SeriesParams(Period.DAY, MAX_PERIODS)
     assert f"6 entries written to {tmp_path / name}." in shown(page)
     with (tmp_path / name).open() as file:
         rows = list(csv.DictReader(file)) if name.endswith("csv") else json.load(file)
     assert [int(row["earned"]) for row in rows] == [1, 2, 3, 4, 5, 6], "days before the first one are left out"
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    export(page, tmp_path / "nowhere" / name)
+    export_days(page, tmp_path / "nowhere" / name)
     assert any("No such file" in line for line in shown(page))
 
 
@@ -135,7 +133,7 @@ def test_an_open_question_about_a_game_is_shown_until_it_is_answered() -> None:
 
 
 def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
-    page, link = opened_alone(Activity, ANSWERS)
+    page, link = opened_alone(ActivitySection, ANSWERS)
     assert "Giving way to Doom" in shown(page)
     press(page, "Never for this app")
     assert link.named("programs.place") == [PlaceParams("doom", ProgramPlace.NEVER)]
@@ -149,7 +147,7 @@ def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
 
 
 def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
-    page, link = opened_alone(Activity, ANSWERS | {"history": HistoryPage(())})
+    page, link = opened_alone(ActivitySection, ANSWERS | {"history": HistoryPage(())})
     assert "Nothing here yet" in shown(page)
     page.show_status(SERVING)
     page.show_status(structs.replace(SERVING, tokens_today=5))
@@ -161,7 +159,7 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
 def test_more_rows_and_their_filters_are_shown_on_request() -> None:
     states = (State.ERROR, State.YIELDED, State.PAUSED, State.IDLE, State.SERVING, State.DRAINING)
     history = HistoryPage(tuple(went(at, state, Reason.BATTERY) for at, state in enumerate(states)))
-    page, _ = opened_alone(Activity, ANSWERS | {"history": history})
+    page, _ = opened_alone(ActivitySection, ANSWERS | {"history": history})
     assert "Problems" not in buttons(page)
     assert "Something failed" not in shown(page)
     press(page, "Show more")
@@ -230,7 +228,7 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     press(page, "Run a check-up")
     link.answer("doctor.run", Examination((fine, note), 9, True, 10.0))
     assert "Checked 2 of 9…" in shown(page)
-    page.findChild(Diagnostics)._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
+    page.findChild(DiagnosticsSection)._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
     assert "Saved /home/me/report.zip (2.0 kB): status.json, log.txt." in shown(page)
 
 
@@ -239,7 +237,7 @@ def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
     status = structs.replace(
         SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus(sentence("Steam"), ProbeState.SEEN),)
     )
-    said = describe(status)
+    said = describe_installation(status)
     assert "daemon 1" in said
     assert "cannot read ~/models" in said
     assert "Steam: seen" in said

@@ -5,15 +5,14 @@ import datetime
 import pytest
 from helpers.screen import picture
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.pages.earnings import Stretch
+from potluck_app.pages.home.chart import BarChart, ChartBar, DataTable, nice_step
+from potluck_app.pages.home.earnings import EarningsRange
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.chart import BarChart, ChartBar, nice_step
 from potluck_app.widgets.icons import glyph
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.table import DataTable
-from potluck_app.words import numbers
-from potluck_control.methods.periods import Period, SeriesParams
+from potluck_app.words import formats as numbers
+from potluck_control.methods.earnings import Period, SeriesParams
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence, QMouseEvent
 from pytestqt.qtbot import QtBot
@@ -136,8 +135,8 @@ def test_every_page_of_the_sidebar_has_a_sign() -> None:
 
 def test_stretches_end_now() -> None:
     now = datetime.datetime(2026, 11, 21, 15, 30)
-    assert Stretch.DAY.params(now) == SeriesParams(Period.HOUR, 16)
-    assert Stretch.MONTH.params(now) == SeriesParams(Period.DAY, 30)
+    assert EarningsRange.DAY.params(now) == SeriesParams(Period.HOUR, 16)
+    assert EarningsRange.MONTH.params(now) == SeriesParams(Period.DAY, 30)
 
 
 def test_points_are_whole() -> None:

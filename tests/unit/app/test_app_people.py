@@ -10,22 +10,25 @@ from helpers.app_answers import SERVING, SWARM
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, chosen_from, confirm, control, opened, picture, press, said, shown
 from msgspec import structs
-from potluck_app.pages.backup import BackupForm
-from potluck_app.pages.members_card import may_remove
-from potluck_app.pages.other_computer import OtherComputer
-from potluck_app.pages.own_computers import OwnComputers
-from potluck_app.pages.preferences_page import PreferencesPage
-from potluck_app.pages.swarm import SwarmPage
+from potluck_app.pages.first_run.joining import OtherComputer
+from potluck_app.pages.settings.backup import BackupForm
+from potluck_app.pages.settings.page import PreferencesPage
+from potluck_app.pages.swarm.layers import LayerStrip
+from potluck_app.pages.swarm.members import may_remove
+from potluck_app.pages.swarm.own_computers import OwnComputers
+from potluck_app.pages.swarm.page import SwarmPage
 from potluck_app.widgets import theme
-from potluck_app.widgets.question import Question
-from potluck_app.widgets.strip import Strip
+from potluck_app.widgets.dialogs import ConfirmDialog
 from potluck_app.words import layers
-from potluck_app.words.people import doing, helped, named, places_of, served_by
-from potluck_control import schema
-from potluck_control.methods.computers import Backup, ConfirmParams, MachineInvite, Restored, RestoreParams
+from potluck_app.words.people import current_work, helped_people, join_names, places_of, served_by
+from potluck_control.api import schema
+from potluck_control.api.schema import PauseParams, Status
 from potluck_control.methods.earnings import Earned, Group
 from potluck_control.methods.members import (
+    Backup,
+    ConfirmParams,
     EndInviteParams,
+    MachineInvite,
     Member,
     MemberMachine,
     MemberParams,
@@ -34,11 +37,12 @@ from potluck_control.methods.members import (
     OpenInvite,
     PromoteParams,
     RecoveryCode,
+    Restored,
+    RestoreParams,
     SeenServer,
-    WrongResults,
+    WrongResultsReport,
 )
-from potluck_control.methods.swarms import Contact, Reach
-from potluck_control.schema import PauseParams, Status
+from potluck_control.methods.swarms import Contact, InviteReach
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
@@ -97,7 +101,7 @@ def test_a_person_is_shown_with_what_their_computers_do() -> None:
         (lively(seen(BOB, 0, 4, "offline")), "Stepped aside"),
         (lively(seen(BOB, 0, 4, "joining")), "Getting ready"),
     ):
-        assert doing(BOB, found, None) == words
+        assert current_work(BOB, found, None) == words
 
 
 def test_this_computer_is_shown_as_serving_before_the_directory_knows_it() -> None:
@@ -105,14 +109,14 @@ def test_this_computer_is_shown_as_serving_before_the_directory_knows_it() -> No
     ana, bob = places_of(found)[ANA.id], places_of(found)[BOB.id]
     assert served_by(found, here) == [(ana,), (ana,), (bob,), (bob,)]
     assert served_by(lively(seen(ANA, 0, 2)), here) == [(ana,), (ana,), (), ()], "once"
-    assert doing(ANA, found, SERVING) == "Getting ready"
+    assert current_work(ANA, found, SERVING) == "Getting ready"
 
 
 def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
     aside = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
     found = lively(seen(ANA, 0, 4, "offline"), seen(BOB, 0, 4, "offline"))
-    assert doing(ANA, found, aside) == "Stepped aside: Doom"
-    assert doing(BOB, found, aside) == "Stepped aside"
+    assert current_work(ANA, found, aside) == "Stepped aside: Doom"
+    assert current_work(BOB, found, aside) == "Stepped aside"
 
 
 def test_layers_are_shown_with_the_people_who_serve_them() -> None:
@@ -140,13 +144,13 @@ def test_only_what_is_served_now_in_this_swarm_is_underlined(status: Status, own
     page, _ = page_of(structs.replace(lively(seen(ANA, 0, 4)), swarm="friday"))
     page.show_status(SERVING)
     page.show_status(status)
-    assert page.findChild(Strip).own == own
+    assert page.findChild(LayerStrip).own == own
     assert ("You serve none." in said(page)) is (own is None)
     assert ("4 layers, status unknown." in said(page)) is (status.swarm.name == "new")
 
 
 def test_the_strip_has_the_colours_of_the_people_and_a_line_below_the_users_own_layers() -> None:
-    strip = Strip()
+    strip = LayerStrip()
     strip.show_layers([(0,), (0, 1), ()], (0, 1), "said")
     image = picture(strip, 302, 34)
     first, second = (QColor(theme.colour_of_person(place)).rgb() for place in (0, 1))
@@ -186,7 +190,7 @@ def test_those_who_were_helped_are_named_once_each() -> None:
         Group("12D3KooWprogram", Earned(0, 0, tokens=9)),
         Group(ANA.id * 8, Earned(0, 0, received=9)),  # helped you
     ]
-    assert helped(groups, FOUNDER) == (["Eve", "Bob"], 1)
+    assert helped_people(groups, FOUNDER) == (["Eve", "Bob"], 1)
 
 
 def test_names_stand_in_a_sentence() -> None:
@@ -198,7 +202,7 @@ def test_names_stand_in_a_sentence() -> None:
         (("Ana",), 1, "Ana and 1 other"),
         (("Ana", "Bob", "Eve", "Kim"), 0, "Ana and 3 others"),
     ):
-        assert named(names, others) == words
+        assert join_names(names, others) == words
 
 
 def test_a_swarm_without_others_says_so() -> None:
@@ -269,10 +273,10 @@ def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied()
     link.fail("swarms.contact", PotluckError("the swarm cannot be found by others yet"))
     assert "The swarm cannot be found by others yet." in shown(page)
     for reach, words in (
-        (Reach.NEARBY, "elsewhere, let your router forward TCP port 31337."),
-        (Reach.DIRECT, "Others reach this computer: members have tried."),
-        (Reach.HERE, "This swarm is for this computer alone."),
-        (Reach.NOWHERE, "Connect it to a network before you send an invite."),
+        (InviteReach.NEARBY, "elsewhere, let your router forward TCP port 31337."),
+        (InviteReach.DIRECT, "Others reach this computer: members have tried."),
+        (InviteReach.HERE, "This swarm is for this computer alone."),
+        (InviteReach.NOWHERE, "Connect it to a network before you send an invite."),
     ):
         link.answers["swarms.contact"] = Contact("friends", "p", (), reach)
         page.refresh()
@@ -311,7 +315,7 @@ def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None
     for ticked, ended in ((True, [EndInviteParams("3fa9c2d1")]), (False, [])):
         page, link = page_of(FOUNDER)
         chosen_from(page, "Change Bob")["Remove…"].trigger()
-        question = page.findChild(Question)
+        question = page.findChild(ConfirmDialog)
         assert question.text() == "Remove Bob from friends?"
         assert "Within a minute" in question.informativeText()
         question.checkBox().setChecked(ticked)
@@ -462,7 +466,7 @@ def test_a_computer_is_restored_from_a_backup(tmp_path: Path, qtbot: QtBot) -> N
     assert "No such file or directory." in shown(form)
 
 
-WRONG = WrongResults("bb22bb22", "Bob", "tower", "12D3KooWbob", ("Cem", "Dora"))
+WRONG = WrongResultsReport("bb22bb22", "Bob", "tower", "12D3KooWbob", ("Cem", "Dora"))
 
 
 def test_wrong_results_are_shown_with_who_found_them_and_a_leader_removes_or_dismisses() -> None:

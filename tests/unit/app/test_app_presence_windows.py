@@ -4,23 +4,30 @@ import ctypes
 from dataclasses import replace
 
 import pytest
-from potluck_app.windows.agent import REPEAT_S, WISHES_S, PresenceAgent, wishes_of
-from potluck_app.windows.judging import LIFETIME_S, Wishes, judge
-from potluck_app.windows.signals import Attention, LastInput, UserSession, idle_seconds
-from potluck_control import schema
-from potluck_control.client import DaemonAwayError
+from potluck_app.windows.presence import (
+    LIFETIME_S,
+    REPEAT_S,
+    WISHES_S,
+    PresenceReporter,
+    PresenceSettings,
+    presence_reports,
+    presence_settings,
+)
+from potluck_app.windows.user_session import Attention, LastInput, UserSession, idle_seconds
+from potluck_control.api import schema
+from potluck_control.api.client import DaemonAwayError
+from potluck_control.api.schema import PresenceParams
 from potluck_control.methods import settings
-from potluck_control.schema import PresenceParams
 from potluck_control.settings import entries
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import REPORTABLE
 
 AT_WORK = UserSession(1.0, Attention.ACCEPTS, "explorer.exe", frozenset({"explorer.exe"}), False, "")
-NO_WISHES = Wishes()
+NO_WISHES = PresenceSettings()
 
 
-def reported(seen: UserSession, wishes: Wishes = NO_WISHES) -> dict[Reason, PresenceParams]:
-    return {item.reason: item for item in judge(seen, wishes)}
+def reported(seen: UserSession, wishes: PresenceSettings = NO_WISHES) -> dict[Reason, PresenceParams]:
+    return {item.reason: item for item in presence_reports(seen, wishes)}
 
 
 def test_somebody_is_there_or_not_or_the_screen_is_locked() -> None:
@@ -29,7 +36,7 @@ def test_somebody_is_there_or_not_or_the_screen_is_locked() -> None:
     assert reported(replace(AT_WORK, idle_s=301.0)).keys() == {Reason.AWAY}
     locked = reported(replace(AT_WORK, attention=Attention.NOT_PRESENT))
     assert (locked.keys(), locked[Reason.AWAY].certainty) == ({Reason.AWAY}, Certainty.CERTAIN)
-    assert reported(replace(AT_WORK, idle_s=50.0), Wishes(idle_after_s=40.0)).keys() == {Reason.AWAY}
+    assert reported(replace(AT_WORK, idle_s=50.0), PresenceSettings(idle_after_s=40.0)).keys() == {Reason.AWAY}
 
 
 def test_a_game_that_has_the_screen_for_itself_or_that_steam_started_is_certain() -> None:
@@ -50,9 +57,9 @@ def test_a_full_screen_program_is_likely_a_game_unless_it_is_a_film_or_a_browser
 
 def test_the_users_lists_outrank_guesses() -> None:
     running = replace(AT_WORK, programs=frozenset({"blender.exe", "explorer.exe"}))
-    listed = reported(running, Wishes(always=frozenset({"blender.exe"})))[Reason.EXCLUSIVE_APP]
+    listed = reported(running, PresenceSettings(always=frozenset({"blender.exe"})))[Reason.EXCLUSIVE_APP]
     assert (listed.who, listed.app) == ("blender", "blender.exe")
-    never = Wishes(never=frozenset({"hades2.exe"}))
+    never = PresenceSettings(never=frozenset({"hades2.exe"}))
     for attention in (Attention.BUSY, Attention.FULL_SCREEN_3D):
         seen = replace(AT_WORK, attention=attention, foreground="hades2.exe")
         assert reported(seen, never).keys() == {Reason.USER_ACTIVE}
@@ -61,7 +68,9 @@ def test_the_users_lists_outrank_guesses() -> None:
 def test_all_reports_are_such_as_the_daemon_takes() -> None:
     everything = UserSession(0.0, Attention.BUSY, "x" * 300 + ".exe", frozenset({"blender.exe"}), True, "G" * 500)
     for seen in (everything, replace(everything, steam_game="", foreground="game.exe")):
-        assert {item.reason for item in judge(seen, Wishes(always=frozenset({"blender.exe"})))} <= REPORTABLE
+        assert {
+            item.reason for item in presence_reports(seen, PresenceSettings(always=frozenset({"blender.exe"})))
+        } <= REPORTABLE
 
 
 def test_the_clock_of_32_bits_may_begin_anew() -> None:
@@ -94,7 +103,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.daemon, self.seen, self.now = Daemon(), AT_WORK, 100.0
-        self.agent = PresenceAgent(self.daemon, lambda: self.seen, lambda: self.now)  # type: ignore[arg-type]
+        self.agent = PresenceReporter(self.daemon, lambda: self.seen, lambda: self.now)  # type: ignore[arg-type]
 
     def report(self, after_s: float = 1.0) -> list[tuple[Reason, float]]:
         """What is told in one round."""
@@ -136,4 +145,4 @@ def test_the_settings_that_matter_are_there_under_their_names() -> None:
     one = settings.Setting("when.idle_after_s", settings.SettingKind.NUMBER, 60.0, 300.0, "")
     lists = settings.Setting("yield.always", settings.SettingKind.LIST, ("Blender", "Game.EXE"), (), "")
     page = settings.SettingsPage("", (settings.Section("when", "", (one,)), settings.Section("yield", "", (lists,))))
-    assert wishes_of(page) == Wishes(frozenset({"blender.exe", "game.exe"}), frozenset(), 60.0)
+    assert presence_settings(page) == PresenceSettings(frozenset({"blender.exe", "game.exe"}), frozenset(), 60.0)

@@ -8,11 +8,11 @@ from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import press, said
 from potluck_app.main import App
-from potluck_app.pages.chat import ChatPage
+from potluck_app.pages.chat.page import ChatPage
 from potluck_app.pages.preferences import Preferences
-from potluck_app.shell.renewal import Renewal, command
+from potluck_app.shell.process import ProgramVersions, restart_command
 from potluck_app.shell.starting import CommandStarter
-from potluck_control.agreement import Agreement, Difference
+from potluck_control.api.versions import Agreement, Difference
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -56,7 +56,7 @@ def app(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: Qt
 
 
 def test_what_a_start_would_bring_is_known_also_while_files_are_exchanged(folder: Path) -> None:
-    renewal = Renewal()
+    renewal = ProgramVersions()
     assert (renewal.running, renewal.installed()) == ("1", "1")
     install(folder, "2")
     assert (renewal.running, renewal.installed()) == ("1", "2")
@@ -65,8 +65,8 @@ def test_what_a_start_would_bring_is_known_also_while_files_are_exchanged(folder
 def test_the_next_one_is_started_as_this_one_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "orig_argv", ["python3", "/opt/current/bin/potluck-app", "--hidden", "--theme", "dark"])
     ours = [sys.executable, "/opt/current/bin/potluck-app", "--theme", "dark"]
-    assert command(hidden=False) == ours
-    assert command(hidden=True) == [*ours, "--hidden"]
+    assert restart_command(hidden=False) == ours
+    assert restart_command(hidden=True) == [*ours, "--hidden"]
 
 
 def test_an_app_in_the_tray_starts_again_by_itself_unless_a_conversation_is_in_its_window(

@@ -9,26 +9,34 @@ from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import control, opened, picture, press, shown
 from msgspec import structs
-from potluck_app.pages.device_cards import choice, toggled
-from potluck_app.pages.login import Login
-from potluck_app.pages.page import Page
-from potluck_app.pages.preferences import News, Preferences
-from potluck_app.pages.preferences_page import PreferencesPage
-from potluck_app.pages.program_lists import ProgramList
-from potluck_app.pages.rules import RulesPage
-from potluck_app.pages.section import Part
-from potluck_app.widgets import theme, week_grid
-from potluck_app.widgets.number_box import NumberBox
-from potluck_app.widgets.slider import LimitSlider
-from potluck_app.widgets.week_grid import WeekGrid
-from potluck_control.methods.machine import Device, DeviceList, LoginParams, LoginStart
-from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs, RunningProgram
+from potluck_app.pages.first_run.login import LoginSection
+from potluck_app.pages.page import Destination, Page
+from potluck_app.pages.preferences import NewsKind, Preferences
+from potluck_app.pages.rules import week_grid
+from potluck_app.pages.rules.devices import device_changes, toggle_device
+from potluck_app.pages.rules.page import RulesPage
+from potluck_app.pages.rules.schedule import ProgramList
+from potluck_app.pages.rules.week_grid import WeekGrid
+from potluck_app.pages.settings.page import PreferencesPage
+from potluck_app.widgets import theme
+from potluck_app.widgets.controls import LimitSlider, NumberBox
+from potluck_control.api.schema import EngineStatus, LoadStatus, Status, UseStatus
+from potluck_control.methods.machine import (
+    Device,
+    DeviceList,
+    LoginParams,
+    LoginStart,
+    PlacedProgram,
+    PlaceParams,
+    ProgramPlace,
+    Programs,
+    RunningProgram,
+)
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
-from potluck_control.schema import EngineStatus, LoadStatus, Status, UseStatus
 from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
-from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import Loaded
+from potluck_daemon.topics.settings import settings_page
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QSlider, QWidget
@@ -117,18 +125,18 @@ def test_hours_come_back_as_they_were_written() -> None:
         ("sat 10:00-12:00", "sat 14:00-15:00"),
         ("sun 23:00-24:00",),
     ):
-        hours = week_grid.from_lines(lines)
-        assert week_grid.from_lines(week_grid.to_lines(hours)) == hours
-        assert week_grid.is_exact(lines)
+        hours = week_grid.hours_of_schedule(lines)
+        assert week_grid.hours_of_schedule(week_grid.schedule_of_hours(hours)) == hours
+        assert week_grid.has_whole_hours(lines)
 
 
 def test_a_night_goes_on_after_midnight_and_sunday_goes_on_on_monday() -> None:
-    assert week_grid.from_lines(("sun 22:00-02:00",)) == {6 * 24 + 22, 6 * 24 + 23, 0, 1}
+    assert week_grid.hours_of_schedule(("sun 22:00-02:00",)) == {6 * 24 + 22, 6 * 24 + 23, 0, 1}
 
 
 def test_minutes_are_not_exact_in_hours() -> None:
-    assert not week_grid.is_exact(("mon 10:30-12:00",))
-    assert week_grid.from_lines(("mon 10:30-11:10",)) == {10, 11}
+    assert not week_grid.has_whole_hours(("mon 10:30-12:00",))
+    assert week_grid.hours_of_schedule(("mon 10:30-11:10",)) == {10, 11}
 
 
 def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
@@ -145,7 +153,7 @@ def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
     qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=last)
     (told,) = link.named("settings.set")
     lines = told.changes[0].value
-    assert week_grid.from_lines(lines) == frozenset(range(168)) - {9, 10, 11}
+    assert week_grid.hours_of_schedule(lines) == frozenset(range(168)) - {9, 10, 11}
     qtbot.keyClick(grid, Qt.Key.Key_Right)
     assert "10:00-11:00: not donating" in grid.accessibleDescription()
     assert grid._hour_at(QPointF(0, 0)) is None
@@ -207,13 +215,13 @@ def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
 
 
 def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
-    both = toggled(frozenset({"cuda:0"}), "cuda:1", is_on=True)
-    assert choice(both) == (Change("serve.device", None), Change("serve.devices", ("cuda:0", "cuda:1")))
-    assert toggled(both, "cpu", is_on=True) == {"cpu"}
-    assert toggled(frozenset({"cpu"}), "cuda:1", is_on=True) == {"cuda:1"}
-    assert choice(frozenset({"cuda:1"})) == (Change("serve.device", "cuda:1"), Change("serve.devices", None))
-    none = toggled(both, "cuda:0", is_on=False) - {"cuda:1"}
-    assert choice(none) == (Change("serve.device", None), Change("serve.devices", None))
+    both = toggle_device(frozenset({"cuda:0"}), "cuda:1", is_on=True)
+    assert device_changes(both) == (Change("serve.device", None), Change("serve.devices", ("cuda:0", "cuda:1")))
+    assert toggle_device(both, "cpu", is_on=True) == {"cpu"}
+    assert toggle_device(frozenset({"cpu"}), "cuda:1", is_on=True) == {"cuda:1"}
+    assert device_changes(frozenset({"cuda:1"})) == (Change("serve.device", "cuda:1"), Change("serve.devices", None))
+    none = toggle_device(both, "cuda:0", is_on=False) - {"cuda:1"}
+    assert device_changes(none) == (Change("serve.device", None), Change("serve.devices", None))
 
 
 def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -> None:
@@ -283,7 +291,7 @@ def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbo
     second = control(page, "Use RTX 2060")
     second.setFocus()
     second.click()
-    assert link.named("settings.set") == [SetParams(choice(frozenset({"cuda:0", "cuda:1"})))]
+    assert link.named("settings.set") == [SetParams(device_changes(frozenset({"cuda:0", "cuda:1"})))]
     link.answer("settings.set", Changed(page_of(BOTH), ()))
     drawn = control(page, "Use RTX 2060")
     assert drawn is not second
@@ -311,7 +319,7 @@ def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) ->
     assert "The compute engine is not installed yet." in shown(page)
     with qtbot.waitSignal(page.wanted) as led:
         press(page, "Set up…")
-    assert led.args == [Part.INSTALLATION]
+    assert led.args == [Destination.INSTALLATION]
 
 
 # -- log-in, and how much to give --------------------------------------------------------------------------------------
@@ -319,7 +327,7 @@ def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) ->
 
 def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     link = FakeLink(ANSWERS)
-    login = Login(Page(link, ""))
+    login = LoginSection(Page(link, ""))
     login.refresh()
     daemon, app = control(login, "Start donating"), control(login, "Show Potluck in the tray")
     assert (daemon.isChecked(), app.isChecked()) == (True, False)
@@ -361,12 +369,12 @@ def test_each_kind_of_news_is_switched_by_itself_and_none_while_all_are_off(tmp_
     page, file = preferences(tmp_path / "app.ini"), str(tmp_path / "app.ini")
     everything = control(page, "Notifications")
     control(page, "A friend joined").click()
-    assert [news for news in News if not Preferences(file).notifies_of(news)] == [News.FRIEND]
+    assert [news for news in NewsKind if not Preferences(file).notifies_of(news)] == [NewsKind.FRIEND]
     everything.click()
-    assert not any(Preferences(file).notifies_of(news) for news in News)
+    assert not any(Preferences(file).notifies_of(news) for news in NewsKind)
     assert not control(page, "An update is ready").isEnabled()
     everything.click()
-    assert not Preferences(file).has_chosen(News.FRIEND)
+    assert not Preferences(file).has_chosen(NewsKind.FRIEND)
 
 
 def test_notifications_are_switched_here_and_shown_as_the_menu_left_them(tmp_path: Path, qtbot: QtBot) -> None:

@@ -7,7 +7,7 @@ import pytest
 from helpers.app_answers import SERVING
 from helpers.screen import button, control, shown
 from potluck_app.main import App
-from potluck_app.pages.answer import Said
+from potluck_app.pages.chat.answer import ConversationMessage
 from potluck_app.pages.preferences import Preferences
 from potluck_app.shell.starting import CommandStarter
 from potluck_app.words import language
@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QPushButton
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-TALK = [Said("user", "Why is the sky blue?"), Said("assistant", "It scatters.")]
+TALK = [ConversationMessage("user", "Why is the sky blue?"), ConversationMessage("assistant", "It scatters.")]
 
 
 @pytest.fixture

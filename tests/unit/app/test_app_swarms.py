@@ -5,14 +5,14 @@ from helpers import app_answers
 from helpers.fake_link import FakeLink
 from helpers.screen import buttons, chosen_from, confirm, opened, press, shown
 from msgspec import structs
-from potluck_app.pages.model_picker import ModelPicker, described
-from potluck_app.pages.swarm import SwarmPage
-from potluck_app.widgets.question import Question
+from potluck_app.pages.swarm.models import ModelPicker, describe_choice
+from potluck_app.pages.swarm.page import SwarmPage
+from potluck_app.widgets.dialogs import ConfirmDialog
 from potluck_control.methods.members import MembersList, RecoveryCode
 from potluck_control.methods.models import (
-    Choices,
     DeleteParams,
     ModelChoice,
+    ModelChoices,
     Models,
     ModelsFolder,
     Progress,
@@ -74,7 +74,7 @@ def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
         link.answer("members.list", people)
         if people.is_founder:
             link.answer("members.recovery_code", RecoveryCode("ABCD-EFGH", "friday"))
-        asked = page.findChildren(Question)[-1].informativeText()
+        asked = page.findChildren(ConfirmDialog)[-1].informativeText()
         assert lost in asked
         assert ("founder" in asked) is bool(lost)
     assert link.named("swarms.leave") == []
@@ -95,7 +95,7 @@ def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs() -> No
         (ModelChoice("/x", "x", 0, "", 0, is_here=False), "size unknown · licence unknown · to be downloaded"),
         (ModelChoice("/x", "x", 0, "mit", 2, is_here=True), "Fits with 1 friend like you\nsize unknown · licence mit"),
     ):
-        assert described(model).startswith(lines)
+        assert describe_choice(model).startswith(lines)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def picking(qtbot: QtBot) -> tuple[SwarmPage, FakeLink]:
 
 def test_a_leader_gives_a_swarm_another_model_after_a_question(picking: tuple[SwarmPage, FakeLink]) -> None:
     page, link = picking
-    link.answer("models.on_disk", Choices((ModelChoice("/x/new", "new", 9, "mit", 2, is_here=True),), 10))
+    link.answer("models.on_disk", ModelChoices((ModelChoice("/x/new", "new", 9, "mit", 2, is_here=True),), 10))
     press(page, "Choose new")
     assert link.named("swarms.choose_model") == []
     confirm(page, "Change the model")
@@ -137,7 +137,7 @@ def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tu
     words.setText("llama")
     words.returnPressed.emit()
     assert link.named("models.search") == [SearchParams("llama")]
-    link.answer("models.on_disk", Choices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))  # it was slower
+    link.answer("models.on_disk", ModelChoices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))  # it was slower
     assert "Searching Hugging Face…" in shown(page)
     hint = "check this computer's network, or choose a model on this computer"
     link.fail("models.search", PotluckError("cannot reach the hub: the address of the proxy cannot be read", hint=hint))
@@ -148,6 +148,6 @@ def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tu
     assert said in shown(page)
     words.clear()
     press(page.findChild(ModelPicker), "Search")
-    link.answer("models.on_disk", Choices((), 10))
+    link.answer("models.on_disk", ModelChoices((), 10))
     assert "No model has such a name." in shown(page)
     assert said not in shown(page)

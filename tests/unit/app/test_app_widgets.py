@@ -8,17 +8,17 @@ from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown, unfold
 from msgspec import structs
-from potluck_app.pages.diagnostics import Diagnostics
-from potluck_app.pages.first_run import FirstRunPage
-from potluck_app.pages.home import HomePage
-from potluck_app.pages.join_form import JoinForm
-from potluck_app.pages.section import Part
+from potluck_app.pages.first_run.joining import JoinForm
+from potluck_app.pages.first_run.page import FirstRunPage
+from potluck_app.pages.home.page import HomePage
+from potluck_app.pages.page import Destination
+from potluck_app.pages.settings.diagnostics import DiagnosticsSection
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.icons import icon, name_of
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace
+from potluck_control.methods.machine import PlacedProgram, PlaceParams, ProgramPlace
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QColor, QImage, QPainter
@@ -136,7 +136,7 @@ def test_home_leads_to_the_rules_that_hold_it_back(qtbot: QtBot) -> None:
     page, _ = home(structs.replace(SERVING, state=State.IDLE, reason=Reason.SCHEDULE))
     with qtbot.waitSignal(page.wanted) as asked:
         button(page, "Change the rules").click()
-    assert asked.args == [Part.RULES]
+    assert asked.args == [Destination.RULES]
     page.show_status(structs.replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5))
     assert button(page, "Change the rules").isHidden()
 
@@ -351,7 +351,7 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
     window.show_status(structs.replace(SERVING, probes=PROBES))
     button(window, "Watching for games and activity (1 detector not working)").click()
-    assert window.page.findChild(Diagnostics).isVisibleTo(window.page)
+    assert window.page.findChild(DiagnosticsSection).isVisibleTo(window.page)
     lines = shown(window.page)
     place = lines.index("Detectors") + 1
     assert lines[place : place + 2] == ["Detecting something now", "Running programs"]
@@ -369,7 +369,7 @@ def test_the_menu_leads_to_ignoring_the_program_that_runs_which_can_be_undone() 
     link = FakeLink()
     window = MainWindow(link)
     window.show_status(GAME)
-    window.come_to(Part.NEVER)
+    window.come_to(Destination.NEVER)
     assert link.named("programs.place") == [PlaceParams("hades2", ProgramPlace.NEVER)]
     link.answer("programs.place", PlacedProgram("hades2", ProgramPlace.NEVER, ProgramPlace.NONE))
     button(window, "Undo").click()

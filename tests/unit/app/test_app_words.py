@@ -4,8 +4,8 @@ import datetime
 
 from msgspec import structs
 from potluck_app.words import layers, states
-from potluck_app.words.pauses import PauseChoice
-from potluck_control.schema import (
+from potluck_app.words.states import PauseChoice
+from potluck_control.api.schema import (
     LoadStatus,
     PauseParams,
     ProbeState,
@@ -77,8 +77,8 @@ def test_resume_is_offered_where_it_does_something() -> None:
 
 def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_file() -> None:
     game = _status(State.YIELDED, "x", app="hades2")
-    assert states.never(game) == "Never step aside for hades2"
-    assert len(states.never(structs.replace(game, app_title="x" * 200))) < 70
+    assert states.ignore_program(game) == "Never step aside for hades2"
+    assert len(states.ignore_program(structs.replace(game, app_title="x" * 200))) < 70
 
 
 def test_what_is_watched_fits_in_a_line() -> None:
@@ -91,7 +91,7 @@ def test_what_is_watched_fits_in_a_line() -> None:
             "Watching for games and activity (2 detectors not working)",
         ),
     ):
-        assert states.watching([ProbeStatus(sentence("x"), state) for state in found]) == text
+        assert states.detector_summary([ProbeStatus(sentence("x"), state) for state in found]) == text
 
 
 def test_a_pause_until_tomorrow_ends_in_the_morning_of_the_next_day() -> None:

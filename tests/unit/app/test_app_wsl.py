@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from helpers.application import PATIENCE_MS, Wait
 from helpers.fake_link import FakeLink
-from potluck_app.pages import login
+from potluck_app.pages.first_run import login
 from potluck_app.pages.page import Page
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
 from potluck_app.windows import distribution
-from potluck_app.windows.distribution import Found, LinuxStep, check, look, set_up
+from potluck_app.windows.autostart import disk_folder
+from potluck_app.windows.distribution import LinuxState, LinuxStep, check_wsl, read_state, set_up
 from potluck_app.windows.host import WslStarter
-from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
-from potluck_control import schema
-from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.api import schema
+from potluck_control.api.client import ControlClient, DaemonAwayError
+from potluck_control.api.schema import DrainParams, Status
 from potluck_control.methods.machine import LoginParams, LoginStart
-from potluck_control.schema import DrainParams, Status
 from potluck_control.states import Reason, State
 from pytestqt.qtbot import QtBot
 
@@ -36,7 +36,7 @@ SERVING = Status(
     1.0,
     "1",
 )
-READY = Found(2, True, "systemd", "1.2.3", True)
+READY = LinuxState(2, True, "systemd", "1.2.3", True)
 CONFIGURED = {"version": 2, "init": "systemd", "configured": "yes"}
 RUNNING = {**CONFIGURED, "package": "1.2.3", "service": "active"}
 
@@ -76,7 +76,7 @@ def test_a_computer_with_wsl_gets_a_linux_of_its_own_and_a_running_daemon(tmp_pa
     assert world.told == [
         step.value for step in (LinuxStep.INSTALL, LinuxStep.CONFIGURE, LinuxStep.PACKAGE, LinuxStep.START)
     ]
-    assert look(world.wsl) == READY
+    assert read_state(world.wsl) == READY
     assert "systemd=true" in world.linux["conf"]
     assert world.linux["place"] == str(tmp_path / "linux")
     assert not [call for call in world.calls if "Ubuntu" in call]  # nobody else's Linux is touched
@@ -94,7 +94,7 @@ def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
         world = World(tmp_path, distributions={"Potluck": RUNNING | lost})
         world.set_up()
         assert world.told == [step.value for step in steps]
-        assert look(world.wsl) == READY
+        assert read_state(world.wsl) == READY
 
 
 def test_what_stands_in_the_way_is_a_sentence_with_a_remedy(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_stands_in_the_way_is_a_sentence_with_a_remedy(tmp_path: Path) -> N
 
 def test_a_windows_without_wsl_exe_says_so(tmp_path: Path) -> None:
     with pytest.raises(WslError, match=r"has no wsl\.exe"):
-        look(Wsl((str(tmp_path / "wsl.exe"),)))
+        read_state(Wsl((str(tmp_path / "wsl.exe"),)))
 
 
 def test_a_wsl_that_hangs_is_given_up(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_a_wsl_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 def test_versions_are_read_in_any_language(tmp_path: Path) -> None:
     for language in fake_wsl.VERSIONS:
-        check(World(tmp_path, language=language).wsl)
+        check_wsl(World(tmp_path, language=language).wsl)
         with pytest.raises(WslError, match="too old"):
-            check(World(tmp_path, language=language, version="2.4.9").wsl)
+            check_wsl(World(tmp_path, language=language, version="2.4.9").wsl)
 
 
 def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
@@ -159,7 +159,7 @@ def test_opening_the_app_starts_the_daemon_but_fetches_no_linux_unasked(
     assert not [call for call in world.calls if call[0] == "--install"]
     world.change(distributions={"Potluck": RUNNING | {"package": version("potluck"), "service": "inactive"}})
     assert outcome(qtbot, starter, starter.start_unasked) == ["", LinuxStep.START.value]
-    assert look(world.wsl).is_running
+    assert read_state(world.wsl).is_running
 
 
 def outcome(qtbot: QtBot, starter: Starter, begin: Callable[[], None]) -> list[str]:
@@ -242,7 +242,7 @@ def test_windows_autostart_is_windows_own_business_not_the_daemons(monkeypatch: 
     monkeypatch.setattr(login.sys, "platform", "win32")
     monkeypatch.setattr(login, "Autostart", Registry)
     link = FakeLink()
-    shown = login.Login(Page(link, ""))
+    shown = login.LoginSection(Page(link, ""))
     shown._show(LoginStart(app=True, daemon=True, app_problem=sentence("no desktop here")))
     assert (shown._app.isChecked(), shown._app.isEnabled()) == (False, True)
     shown._app.setChecked(True)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from potluck.audit.choices import WINDOW_TOKENS
-from potluck.audit.differences import difference
+from potluck.audit.verdicts import difference
 
 HIDDEN = 256
 Window = NDArray[np.float32]

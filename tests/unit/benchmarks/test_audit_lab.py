@@ -8,9 +8,8 @@ import pytest
 from benchmarks.audit_lab import LabServer, changed_copy, random_rows, verdict
 from benchmarks.families import NUM_BLOCKS, save_random
 from potluck.audit.choices import WINDOW_TOKENS
-from potluck.audit.differences import difference
 from potluck.audit.limits import Limit
-from potluck.audit.verdicts import Outsider
+from potluck.audit.verdicts import Outsider, difference
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 

@@ -21,8 +21,8 @@ from benchmarks.gpu.blocks import LLAMA_8B, Shape, as_fits, random_blocks
 from benchmarks.gpu.decode import share_of_copy
 from benchmarks.gpu.offload import measure_moves, share_of_pinned
 from benchmarks.gpu.passes import share_of_bus, share_of_peak
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.streaming.placement import Room
 
 ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")

@@ -2,7 +2,7 @@
 
 import json
 
-from potluck_daemon.environment.machine import Hardware
+from potluck_daemon.environment.hardware import Hardware
 from potluck_daemon.environment.plan import requirements_of
 
 from benchmarks.machines import LISTING, MACHINES, installable, missing

@@ -19,11 +19,11 @@ COPIES = {
     ),
     "a message of another module": (
         "def begin(serve):\n    return Throttle(serve.dtype)",
-        ["potluck_control.engine_messages", "potluck_daemon.planted"],
+        ["potluck_control.processes.engine_messages", "potluck_daemon.planted"],
     ),
     "a launch with it": (
         "def begin(args):\n    return LaunchSpec(dtype=args.dtype or 'x')",
-        ["potluck_control.launch_spec", "potluck_daemon.planted"],
+        ["potluck_control.processes.launch_spec", "potluck_daemon.planted"],
     ),
     "an option beside a launch": (
         "def begin(parser):\n    parser.add_argument('--dtype')\n    return LaunchSpec()",

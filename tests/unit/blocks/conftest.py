@@ -4,8 +4,7 @@ import pytest
 import torch
 from helpers.family_fixtures import family_folder
 
-from potluck.blocks.native_kernels import native_kernels
-from potluck.blocks.native_library import NativeKernels
+from potluck.blocks.kernels.native import NativeKernels, native_kernels
 
 __all__ = ["family_folder"]
 

@@ -9,8 +9,8 @@ import torch
 
 from potluck.blocks import accelerators
 from potluck.blocks.accelerators import apple_memory, memory_of
-from potluck.blocks.arenas import KvArena, KvShape
-from potluck.blocks.streaming import KeptBlock
+from potluck.blocks.cache.arenas import KvArena, KvShape
+from potluck.blocks.streaming.slots import KeptBlock
 
 MPS, CPU = torch.device("mps"), torch.device("cpu")
 GB = 10**9

@@ -16,8 +16,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from potluck.blocks.adapters import Adapters
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
 from potluck.errors import CheckpointError
 from potluck.protocol.adapters import find_adapter

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from potluck.blocks.arenas import KvArena, KvShape, decoded, encoded
-from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.cache.arenas import KvArena, KvShape, decoded, encoded
+from potluck.blocks.cache.pages import PAGE_TOKENS
 
 
 @pytest.mark.parametrize("dims", [(1, 12), (15, 64), (128, 31)])

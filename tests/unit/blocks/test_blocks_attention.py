@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.attention import attend
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.ragged import RaggedCache
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.attention import attend
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.span.ragged_runner import RaggedCache
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.protocol.blocks import Span
 
 KEY_DIM, HEADS, KV_HEADS = 16, 8, 2

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from potluck.blocks.calls import Call, LayerCalls, Tables, learn_calls, same
+from potluck.blocks.span.family_loop import Call, LayerCalls, Tables, are_equal, learn_calls
 
 HIDDEN = torch.zeros((1, 4, 64))
 POSITIONS = torch.tensor([[7, 3, 900, 0]])
@@ -45,7 +45,7 @@ def test_learnt_arguments_are_those_of_the_family_at_other_positions(more: objec
     decoder, cache, other = Decoder(more), object(), object()
     calls = learn_calls(decoder, decoder.watch, HIDDEN, POSITIONS, cache)
     positions = torch.tensor([[1, 2000]])
-    assert same(calls.make(HIDDEN[:, :2], positions, other), decoder.watch(HIDDEN[:, :2], positions, other))
+    assert are_equal(calls.make(HIDDEN[:, :2], positions, other), decoder.watch(HIDDEN[:, :2], positions, other))
 
 
 @pytest.mark.parametrize("more", [4, {"kept": 1}, torch.ones(4), lambda positions: positions.max()])

@@ -8,9 +8,9 @@ from helpers import spans
 from helpers.spans import FolderOf, random, span_of
 from torch import Tensor, nn
 
-from potluck.blocks.reshaping import part_of
-from potluck.blocks.routing import NO_EXPERT, Given, Routers
-from potluck.checkpoint.families import tells_choices
+from potluck.blocks.span.expert_choices import NO_EXPERT, GivenChoices, Routers
+from potluck.blocks.span.reshaping import part_of
+from potluck.checkpoint.families import reports_choices
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
@@ -46,7 +46,7 @@ class Layer(nn.Module):
         return made
 
 
-def chosen_by(layer: Layer, scores: Tensor, given: Given | None = None) -> list[list[int]]:
+def chosen_by(layer: Layer, scores: Tensor, given: GivenChoices | None = None) -> list[list[int]]:
     layers = nn.ModuleList([layer])
     with Routers(layers).repeating(given):
         return [sorted(row) for row in layers[0](scores).tolist()]
@@ -54,17 +54,17 @@ def chosen_by(layer: Layer, scores: Tensor, given: Given | None = None) -> list[
 
 def test_experts_within_the_margin_are_taken_and_others_are_not() -> None:
     scores = torch.tensor([[4.0, 3.0, 2.9, 0.0], [4.0, 3.0, 2.9, 0.0]])
-    given = Given(torch.tensor([[[0, 2]], [[0, 3]]]), margin=0.2)
+    given = GivenChoices(torch.tensor([[[0, 2]], [[0, 3]]]), margin=0.2)
     assert chosen_by(Layer(), scores, given) == [[0, 2], [0, 1]]
     assert given.gap == pytest.approx(3.0 / 4.0)
-    given = Given(torch.tensor([[[0, 2]], [[0, 3]]]), margin=math.inf)
+    given = GivenChoices(torch.tensor([[[0, 2]], [[0, 3]]]), margin=math.inf)
     assert chosen_by(Layer(), scores, given) == [[0, 2], [0, 3]]
 
 
 def test_what_a_router_chooses_itself_is_no_gap() -> None:
     scores = random(20, 4)
     own = torch.tensor(chosen_by(Layer(), scores))
-    given = Given(own[:, None], margin=0.0)
+    given = GivenChoices(own[:, None], margin=0.0)
     assert chosen_by(Layer(), scores, given) == own.tolist()
     assert given.gap == 0.0
 
@@ -72,9 +72,9 @@ def test_what_a_router_chooses_itself_is_no_gap() -> None:
 def test_groups_of_given_experts_are_chosen_first() -> None:
     scores = torch.tensor([[3.0, 0.0, 2.9, 1.0]])
     assert chosen_by(Layer(in_groups=True), scores) == [[0, 1]]
-    near = Given(torch.tensor([[[2, 3]]]), margin=0.2)
+    near = GivenChoices(torch.tensor([[[2, 3]]]), margin=0.2)
     assert chosen_by(Layer(in_groups=True), scores, near) == [[2, 3]]
-    far = Given(torch.tensor([[[2, 3]]]), margin=0.01)
+    far = GivenChoices(torch.tensor([[[2, 3]]]), margin=0.01)
     assert chosen_by(Layer(in_groups=True), scores, far) == [[0, 1]]
 
 
@@ -93,7 +93,7 @@ def test_choices_of_experts_that_there_are_not_are_not_accepted() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shared_steps_sessions_alone_and_a_repeated_forward_choose_alike(family: str, family_folder: FolderOf) -> None:
     folder = family_folder(family)
-    assert tells_choices(open_checkpoint(str(folder)).text_config)
+    assert reports_choices(open_checkpoint(str(folder)).text_config)
     blocks = span_of(folder, WHOLE)
     one, other = random(20, 64), random(12, 64, seed=1)
     if blocks.is_ragged:
@@ -114,12 +114,12 @@ def test_shared_steps_sessions_alone_and_a_repeated_forward_choose_alike(family:
         assert alone is not None
         if blocks.is_ragged:
             assert torch.equal(noted.sort().values, alone.sort().values)
-        given = Given(alone, margin=0.01)
+        given = GivenChoices(alone, margin=0.01)
         with blocks.routers.repeating(given):
             assert spans.error(blocks.forward(one[None]), output) < 1e-5
         assert given.gap < 0.01
         others = (alone + (2 if family == "deepseek_v3" else 1)) % 4  # of the other group
-        turned = Given(torch.where(alone >= 0, others, alone), margin=math.inf)
+        turned = GivenChoices(torch.where(alone >= 0, others, alone), margin=math.inf)
         with blocks.routers.repeating(turned):
             assert spans.error(blocks.forward(one[None]), output) > 1e-3
         assert turned.gap > 0.01
@@ -148,4 +148,4 @@ def test_a_model_without_experts_notes_nothing(family_folder: FolderOf) -> None:
     with torch.inference_mode():
         blocks.forward(random(4, 64)[None], blocks.new_cache())
     assert blocks.routers.chosen is None
-    assert not tells_choices(open_checkpoint(str(folder)).text_config)
+    assert not reports_choices(open_checkpoint(str(folder)).text_config)

@@ -10,12 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.decode_graphs import DecodeGraphs, GraphRecorder, Recording
-from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
-from potluck.blocks.pages import pages_of
-from potluck.blocks.plans import PlannedRow, StepPlan
-from potluck.blocks.step_tensors import StepTensors
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, LayerKv
+from potluck.blocks.cache.pages import pages_of
+from potluck.blocks.kernels.decode_graphs import DecodeGraphs, GraphRecorder, Recording
+from potluck.blocks.span.step_plans import PlannedRow, StepPlan, StepTensors
 from potluck.protocol.blocks import Span
 
 CPU = torch.device("cpu")
@@ -127,7 +126,7 @@ def test_ranks_record_only_together_and_none_begins_while_another_lacks_memory(
 
     recorder = FakeRecorder(fails=fails_here and fails_at == 2)
     if fails_here and fails_at == 1:
-        monkeypatch.setattr("potluck.blocks.decode_graphs.memory_of", lambda device: Mock(free=100 << 20))
+        monkeypatch.setattr("potluck.blocks.kernels.decode_graphs.memory_of", lambda device: Mock(free=100 << 20))
     graphs = DecodeGraphs(blocks, CPU, recorder.record, agree)
     assert run(graphs, [row(0, page=2)], hidden(1.0), new_memory()) is None
     assert asked == [not fails_here or fails_at == 2, not fails_here and fails_at == 2]

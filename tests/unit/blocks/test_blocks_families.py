@@ -11,7 +11,7 @@ from helpers.spans import FolderOf, span_of
 from helpers.tiny_models import NUM_BLOCKS, whole_model
 from torch import Tensor, nn
 
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import NEEDS_POSITIONS, cache_name
 from potluck.checkpoint.source import open_checkpoint

@@ -9,11 +9,19 @@ from helpers.spans import FolderOf, error, random, span_of
 from torch import Tensor, nn
 from torch.nn import functional
 
-from potluck.blocks import formats, widening
-from potluck.blocks import native_kernels as native_module
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
-from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.native_library import NativeKernels
+from potluck.blocks.formats import layers as formats
+from potluck.blocks.formats import widening
+from potluck.blocks.formats.layers import (
+    Int4Matrix,
+    Int8Matrix,
+    NativeLinear,
+    QuantizedLinear,
+    block_nbytes,
+    quantize_block,
+)
+from potluck.blocks.kernels import native as native_module
+from potluck.blocks.kernels.native import NativeKernels
+from potluck.blocks.kernels.support import NoKernels
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 

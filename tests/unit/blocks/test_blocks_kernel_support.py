@@ -11,10 +11,10 @@ import torch
 from helpers.spans import FolderOf, random, span_of, step
 from torch import Tensor
 
-from potluck.blocks import kernel_support
-from potluck.blocks.formats import QuantizedLinear
-from potluck.blocks.kernel_support import uses_kernels, why_no_kernels
-from potluck.blocks.native_steps import MOST_TOKENS
+from potluck.blocks.formats.layers import QuantizedLinear
+from potluck.blocks.kernels import support as kernel_support
+from potluck.blocks.kernels.support import uses_kernels, why_no_kernels
+from potluck.blocks.kernels.whole_blocks import MOST_TOKENS
 from potluck.protocol.blocks import Span
 
 CARD = torch.device("cpu")  # stands for a card; the kernel is a fake, too
@@ -23,7 +23,7 @@ CARD = torch.device("cpu")  # stands for a card; the kernel is a fake, too
 @pytest.fixture(autouse=True)
 def ampere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: (8, 0))
-    monkeypatch.setattr("potluck.blocks.kernel_support.find_spec", lambda name: object())
+    monkeypatch.setattr("potluck.blocks.kernels.support.find_spec", lambda name: object())
     kernel_support._try_kernel.cache_clear()
 
 
@@ -48,7 +48,7 @@ def current(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
 def put_kernel(monkeypatch: pytest.MonkeyPatch, kernel: Callable[[Tensor], Tensor]) -> None:
     """Let this compute what the kernel computes that is tried."""
     kernels = SimpleNamespace(add_and_norm=lambda hidden, added, norm: (hidden, kernel(hidden)))
-    monkeypatch.setitem(sys.modules, "potluck.blocks.block_kernels", kernels)
+    monkeypatch.setitem(sys.modules, "potluck.blocks.kernels.block_operations", kernels)
 
 
 def reason_and_hint() -> tuple[str, str]:
@@ -65,7 +65,7 @@ def test_cards_without_kernels_are_refused_by_what_they_are(monkeypatch: pytest.
 
 
 def test_a_missing_triton_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.blocks.kernel_support.find_spec", lambda name: None)
+    monkeypatch.setattr("potluck.blocks.kernels.support.find_spec", lambda name: None)
     assert reason_and_hint() == ("no Triton", "set up the engine's environment again: potluck setup")
 
 

@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.cache import WINDOW_ROLLBACK_TOKENS
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.pages import PAGE_TOKENS, PagePool, PageTable
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.cache.pages import PAGE_TOKENS, PagePool, PageTable
+from potluck.blocks.cache.session_cache import WINDOW_ROLLBACK_TOKENS
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 

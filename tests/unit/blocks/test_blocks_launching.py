@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from helpers.cuda_stub import Launch, StubDriver, build_driver, pointer
 
-from potluck.blocks.launching import KNOWN_TRITONS, Cuda, Launcher, launch_without_compiler
+from potluck.blocks.kernels.launching import KNOWN_TRITONS, Cuda, Launcher, launch_without_compiler
 
 pytestmark = pytest.mark.compiler
 

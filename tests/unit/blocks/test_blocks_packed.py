@@ -10,11 +10,11 @@ from helpers.tiny_models import NUM_BLOCKS, save_random
 from torch import nn
 from torch.nn import functional
 
-from potluck.blocks import formats
-from potluck.blocks.formats import Int4Matrix, QuantizedExperts, QuantizedLinear, block_nbytes, hold_packed
-from potluck.blocks.native_library import NativeKernels
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.formats import layers as formats
+from potluck.blocks.formats.layers import Int4Matrix, QuantizedExperts, QuantizedLinear, block_nbytes, hold_packed
+from potluck.blocks.kernels.native import NativeKernels
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.streaming.placement import Room
 from potluck.checkpoint.packed import PackedMatrix, Packing
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span

@@ -12,9 +12,9 @@ from helpers.spans import FolderOf, span_of, step
 from helpers.tiny_models import whole_model
 from torch import Tensor
 
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan
-from potluck.blocks.trial import try_alone, try_ragged
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
+from potluck.blocks.span.trial import try_alone, try_ragged
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 

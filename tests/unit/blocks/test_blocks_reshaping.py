@@ -9,10 +9,10 @@ from helpers.engine_peers import is_close
 from helpers.spans import FolderOf, random, span_of
 from torch import Tensor
 
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.reshaping import NotReshapableError, part_of, reshaped
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.reshaping import NotReshapableError, part_of, reshape_span
+from potluck.blocks.streaming.placement import Room
 from potluck.protocol.blocks import Span
 
 
@@ -26,7 +26,7 @@ def test_a_span_grown_block_by_block_computes_what_a_loaded_one_does(family: str
     grown = span_of(folder, Span(2, 3))
     for block, span in ((3, Span(2, 4)), (1, Span(1, 4)), (4, Span(1, 5))):
         new = span_of(folder, Span(block, block + 1))
-        grown = reshaped([new, grown] if block < grown.span.start else [grown, new], span)
+        grown = reshape_span([new, grown] if block < grown.span.start else [grown, new], span)
     fresh = span_of(folder, Span(1, 5))
     assert grown.digests == fresh.digests
     assert grown.layout == fresh.layout
@@ -52,7 +52,7 @@ def test_a_session_of_blocks_that_stay_goes_on_while_others_come_and_go(family_f
     assert torch.equal(step(blocks, memory, row, x[:20]), step(calm, calm_memory, calm_row, x[:20]))
     saved = memory.save(row)
     for at, (span, new) in enumerate(((Span(2, 4), None), (Span(2, 5), 4), (Span(2, 6), 5), (Span(2, 5), None))):
-        blocks = reshaped([blocks] if new is None else [blocks, span_of(folder, Span(new, new + 1))], span)
+        blocks = reshape_span([blocks] if new is None else [blocks, span_of(folder, Span(new, new + 1))], span)
         assert blocks.layout is not None
         memory.reshape(blocks.layout)
         one = step(blocks, memory, row, x[20 + 5 * at : 25 + 5 * at])
@@ -77,7 +77,7 @@ def test_weights_of_blocks_that_went_are_given_back_and_those_that_stay_are_not(
     part = part_of(whole, Span(1, 3))
     x = random(5, 64)[None]
     before = part.forward(x)
-    kept = reshaped([whole], Span(1, 3))
+    kept = reshape_span([whole], Span(1, 3))
     addresses = [parameter.data_ptr() for parameter in kept.decoder.parameters()]
     whole.weights.let_go(Span(0, 1))
     assert torch.equal(kept.forward(x), before)
@@ -90,13 +90,13 @@ def test_streamed_blocks_are_refused(family_folder: FolderOf, tmp_path: Path) ->
     room = Room(device_bytes=1, ram_bytes=1 << 30, disk_bytes=1 << 30, folder=tmp_path, is_guess=True)
     streamed = span_of(folder, Span(0, 2), room=room)
     with pytest.raises(NotReshapableError, match="streamed"):
-        reshaped([streamed, span_of(folder, Span(2, 3))], Span(0, 3))
+        reshape_span([streamed, span_of(folder, Span(2, 3))], Span(0, 3))
 
 
 def test_a_grown_span_holds_keys_and_values_as_its_first_blocks_do(family_folder: FolderOf) -> None:
     first, new = (span_of(family_folder("llama"), span, cache_quantization="int8") for span in (Span(1, 3), Span(3, 4)))
     assert first.step_ways.endswith(", cache in int8")
-    grown = reshaped([first, new], Span(1, 4))
+    grown = reshape_span([first, new], Span(1, 4))
     assert grown.layout is not None
     assert grown.layout.is_int8
     assert new.bytes_per_token == grown.layout.bytes_per_token(torch.int8) / 3

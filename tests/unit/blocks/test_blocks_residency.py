@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from potluck.blocks.residency import NUM_SLOTS, BlockSize, Placement, Room, place
+from potluck.blocks.streaming.placement import NUM_SLOTS, BlockSize, Placement, Room, place
 from potluck.errors import UsageError
 
 MB = 10**6

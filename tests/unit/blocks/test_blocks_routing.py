@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.routing import Routers, Routing
+from potluck.blocks.span.expert_choices import NotedChoices, Routers
 
 
 class Router(nn.Module):
@@ -21,7 +21,7 @@ class Router(nn.Module):
 def test_a_tie_is_decided_as_it_was_before() -> None:
     router, routers = Router(), Routers(nn.ModuleList([]))
     scores = torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 2.0, 5.0], [1.0, 1.0, 1.0, 1.0]])
-    routing = Routing()
+    routing = NotedChoices()
     with routing.noted(routers, tokens=3):
         routers.running = 1
         _, noted = router(scores)
@@ -36,7 +36,7 @@ def test_a_tie_is_decided_as_it_was_before() -> None:
 
 
 def test_tokens_of_another_number_are_routed_afresh() -> None:
-    router, routing = Router(), Routing()
+    router, routing = Router(), NotedChoices()
     with routing.noted(Routers(nn.ModuleList([])), tokens=2):
         router(torch.eye(4)[:2])
     with routing.repeated(0, [0]):
@@ -49,7 +49,7 @@ def test_a_choice_among_groups_of_experts_does_not_take_the_place_of_the_next() 
             scores.view(-1, 2, 2).topk(1)  # as DeepSeek V3 ranks groups
             return scores.topk(1).indices
 
-    router, routing, scores = Grouped(), Routing(), torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 1.0, 5.0]])
+    router, routing, scores = Grouped(), NotedChoices(), torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 1.0, 5.0]])
     with routing.noted(Routers(nn.ModuleList([])), tokens=2):
         router(scores)
     with routing.repeated(0, [1]):

@@ -9,8 +9,8 @@ from helpers.tiny_models import save_random
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from potluck.blocks.cache import WINDOW_ROLLBACK_TOKENS
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.session_cache import WINDOW_ROLLBACK_TOKENS
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError

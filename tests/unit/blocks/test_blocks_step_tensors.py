@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.decode_graphs import MAX_BUCKET, bucket_of, filled_up
-from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
-from potluck.blocks.pages import PAGE_TOKENS, Run
-from potluck.blocks.plans import PlannedRow
-from potluck.blocks.step_tensors import StepMemory, num_pages_of, tiles_of
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, LayerKv
+from potluck.blocks.cache.pages import PAGE_TOKENS, Run
+from potluck.blocks.kernels.decode_graphs import MAX_BUCKET, bucket_of, pad_rows
+from potluck.blocks.span.step_plans import PlannedRow, StepMemory, num_pages_of, tiles_of
 from potluck.protocol.blocks import Span
 
 CPU = torch.device("cpu")
@@ -112,7 +111,7 @@ def test_fillers_write_to_a_page_that_no_sequence_can_get_and_attend_to_nothing(
     held = kept.pool.allocate(kept.num_pages)  # a full pool changes nothing
     assert all(kept.spare_page not in range(start, start + count) for start, count in held)
     assert kept.arenas[0].tensors[0].shape[2] == (kept.spare_page + 1) * PAGE_TOKENS
-    rows = filled_up([first], 4, kept)
+    rows = pad_rows([first], 4, kept)
     memory = memory_for(rows, {0: None, 1: 8})
 
     memory.write(rows)

@@ -16,10 +16,11 @@ from helpers.spans import FolderOf, random, span_of
 from helpers.tiny_models import save_llama
 from torch import Tensor
 
-from potluck.blocks import streaming, weights
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan
-from potluck.blocks.streaming import KeptBlock, Order
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.streaming import slots as streaming
+from potluck.blocks.streaming import weights
+from potluck.blocks.streaming.placement import Room
+from potluck.blocks.streaming.slots import KeptBlock, Order
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)

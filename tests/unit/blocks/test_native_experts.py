@@ -10,9 +10,10 @@ from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
 from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
 
-from potluck.blocks import native_experts, switching
-from potluck.blocks.formats import quantize_block
-from potluck.blocks.native_experts import can_take_turns, experts_in_turn
+from potluck.blocks.formats.layers import quantize_block
+from potluck.blocks.span import implementations as native_experts
+from potluck.blocks.span import implementations as switching
+from potluck.blocks.span.implementations import can_take_turns, experts_in_turn
 
 NUM_EXPERTS, SHARE, HIDDEN = 6, 2, 64
 CONFIGS: dict[Any, hf.PretrainedConfig] = {

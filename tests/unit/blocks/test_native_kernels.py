@@ -12,11 +12,10 @@ from helpers import spans
 from helpers.spans import FolderOf, span_of
 from torch import Tensor
 
-from potluck.blocks import native_kernels
-from potluck.blocks.arenas import decoded, encoded
-from potluck.blocks.native_check import wrong_kernel
-from potluck.blocks.native_library import NativeKernels, can_attend
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.arenas import decoded, encoded
+from potluck.blocks.kernels import native as native_kernels
+from potluck.blocks.kernels.native import NativeKernels, can_attend, wrong_kernel
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.protocol.blocks import Span
 
 pytestmark = pytest.mark.skipif(native_kernels.native_kernels() is None, reason="no kernels can be compiled here")

@@ -15,17 +15,18 @@ from helpers.spans import FolderOf, error, span_of, step
 from helpers.tiny_models import save_config
 from torch import Tensor, nn
 
-from potluck.blocks import native_kernels, trial
-from potluck.blocks.arenas import KvShape
-from potluck.blocks.formats import QuantizedLinear
-from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.native_library import NativeKernels
-from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
-from potluck.blocks.pages import PAGE_TOKENS
-from potluck.blocks.plans import StepPlan, StepRow, plan_step
-from potluck.blocks.ragged import RaggedRunner
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.cache.arenas import KvShape
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.cache.pages import PAGE_TOKENS
+from potluck.blocks.formats.layers import QuantizedLinear
+from potluck.blocks.kernels import native as native_kernels
+from potluck.blocks.kernels.native import NativeKernels
+from potluck.blocks.kernels.support import NoKernels
+from potluck.blocks.kernels.whole_blocks import MOST_TOKENS, CannotRunWhole, WholeBlocks
+from potluck.blocks.span import trial
+from potluck.blocks.span.block_span import BlockSpan, load_span
+from potluck.blocks.span.ragged_runner import RaggedRunner
+from potluck.blocks.span.step_plans import StepPlan, StepRow, plan_step
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 

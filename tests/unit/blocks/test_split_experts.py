@@ -8,11 +8,11 @@ import torch
 from helpers.spans import FolderOf, error, random, span_of, step
 from torch import Tensor
 
-from potluck.blocks import split_experts
-from potluck.blocks.reshaping import part_of
-from potluck.blocks.residency import Room
-from potluck.blocks.span import BlockSpan
-from potluck.blocks.split_experts import SplitExperts, Uses
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.reshaping import part_of
+from potluck.blocks.streaming import split_experts
+from potluck.blocks.streaming.placement import Room
+from potluck.blocks.streaming.split_experts import ExpertUses, SplitExperts
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)
@@ -106,7 +106,7 @@ def test_a_device_without_room_for_copies_costs_no_step_and_they_are_made_later(
     folder = family_folder("mixtral")
     plain = span_of(folder, WHOLE)
     split = split_of(folder, plain, hot=0.6)
-    move = split_experts.moved
+    move = split_experts.move_to
 
     def fails(*given: Any, **others: Any) -> Tensor:
         if "into" in others and others["into"].numel() == plain.layers[0].mlp.experts.down_proj[0].numel():
@@ -136,7 +136,7 @@ def test_other_mixtures_stream_and_split_blocks_have_parts_but_are_not_reshaped(
 
 
 def test_copies_are_made_once_there_is_something_to_tell_and_swapped_only_for_a_clear_reason() -> None:
-    uses = Uses(torch.zeros(4, dtype=torch.int64), num_slots=2, swap_bytes=100)
+    uses = ExpertUses(torch.zeros(4, dtype=torch.int64), num_slots=2, swap_bytes=100)
     uses.note(torch.tensor([[3, 1]]), 10)
     assert uses.change() is None
     uses.note(torch.tensor([[3, 1]] * 9), 90)

@@ -15,7 +15,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaPreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from potluck.blocks.span import load_span
+from potluck.blocks.span.block_span import load_span
 from potluck.checkpoint.building import Filler
 from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import SAME_LAYERS

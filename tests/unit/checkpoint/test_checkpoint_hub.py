@@ -11,7 +11,7 @@ from huggingface_hub import close_session, constants, hf_hub_download
 from torch import nn
 from transformers.utils import logging
 
-from potluck.blocks.span import load_span
+from potluck.blocks.span.block_span import load_span
 from potluck.checkpoint import hub as hub_module
 from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.fetching import Fetching

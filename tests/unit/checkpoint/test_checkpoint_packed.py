@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from potluck.blocks.span import load_span
+from potluck.blocks.span.block_span import load_span
 from potluck.checkpoint.packed import Packing
 from potluck.checkpoint.source import open_checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends

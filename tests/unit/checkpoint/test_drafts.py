@@ -18,7 +18,7 @@ from potluck.checkpoint.drafts import check_pair, open_draft
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.draft_pairs import DRAFT_PAIRS, known_draft
 from potluck.errors import CheckpointError
-from potluck.manifest import make_manifest
+from potluck.model_files import make_manifest
 from potluck.protocol.swarm import Draft, is_model_name
 
 DEMO = resource(DEMO_MODEL)

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from potluck.checkpoint.ends import load_ends
-from potluck.checkpoint.output_head import load_output_head
+from potluck.checkpoint.ends import load_ends, load_output_head
 from potluck.checkpoint.source import open_checkpoint
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 from msgspec import structs
-from potluck_cli import agent
-from potluck_cli.foreign_files import merged
 from potluck_cli.main import main
+from potluck_cli.programs import agent
+from potluck_cli.programs.agent import merged_text
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList, KeyName, MadeKey
 from potluck_control.recipes import RECIPES, Recipe
 from test_cli_members import Daemon
@@ -52,9 +52,9 @@ def test_a_recipe_is_read_with_its_values_whatever_the_model_is_called(recipe: R
 @pytest.mark.parametrize("recipe", WITH_FILES, ids=lambda recipe: recipe.name)
 def test_a_file_keeps_what_is_in_it_and_takes_new_values_the_second_time(recipe: Recipe) -> None:
     old, kept = OWN[Path(recipe.file).suffix]
-    first = merged(recipe.file, old, recipe.filled(URL, "key-1", "model-1")[0])
-    text = merged(recipe.file, first, recipe.filled(URL, "key-2", "model-2")[0])
-    assert text == merged(recipe.file, old, recipe.filled(URL, "key-2", "model-2")[0])
+    first = merged_text(recipe.file, old, recipe.filled(URL, "key-1", "model-1")[0])
+    text = merged_text(recipe.file, first, recipe.filled(URL, "key-2", "model-2")[0])
+    assert text == merged_text(recipe.file, old, recipe.filled(URL, "key-2", "model-2")[0])
     assert kept.items() <= parsed(recipe, text).items()
     assert ("# mine" in text) == ("# mine" in old)
     assert "model-1" not in text
@@ -69,7 +69,7 @@ def test_a_file_keeps_what_is_in_it_and_takes_new_values_the_second_time(recipe:
 @pytest.mark.parametrize("old", ["models: []\n", "models:\n", "models:\n  # none\n", "schema: v1", ""])
 def test_a_list_may_be_empty(old: str) -> None:
     recipe = next(recipe for recipe in RECIPES if recipe.name == "continue")
-    (model,) = yaml.safe_load(merged(recipe.file, old, recipe.filled(URL, KEY, MODEL)[0]))["models"]
+    (model,) = yaml.safe_load(merged_text(recipe.file, old, recipe.filled(URL, KEY, MODEL)[0]))["models"]
     assert model["model"] == MODEL
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded
-from potluck_cli.bootstrap import KeptMembers
 from potluck_cli.main import main
+from potluck_cli.swarm.bootstrap import KeptMembers
 
 from potluck.membership.identity import Identity
 from potluck.membership.invite import link_of
@@ -36,6 +36,6 @@ def test_a_wrong_address_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for options in (["--host", "nonsense"], ["--announce", "home.example.org:31337"]):
-        monkeypatch.setattr("potluck_cli.bootstrap.run", lambda args: pytest.fail("started"))
+        monkeypatch.setattr("potluck_cli.swarm.bootstrap.run", lambda args: pytest.fail("started"))
         assert main(["bootstrap", *options]) == 2
         assert f"argument {options[0]}: expected an" in capsys.readouterr().err

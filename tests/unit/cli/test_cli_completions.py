@@ -7,7 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from potluck_cli import completions, main
+from potluck_cli import main
+from potluck_cli.upkeep import completions
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.resources import resource
 

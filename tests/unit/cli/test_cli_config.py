@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from potluck_cli.main import main
 from potluck_control.settings import Settings, entries
-from potluck_daemon.settings.store import load
+from potluck_daemon.settings.store import load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_the_editor_first_sees_every_setting_with_its_default(path: Path, editor
     assert main(["config", "edit"]) == 2  # the sentences are no TOML
     editor("s/^#\\([a-z_]* =\\)/\\1/")
     assert main(["config", "edit"]) == 0
-    loaded = load(path, {})
+    loaded = load_settings(path, {})
     assert loaded.settings == Settings()
     assert loaded.is_valid
     assert all(f"\n{entry.name} = " in path.read_text() for entry in entries())
@@ -86,7 +86,7 @@ def test_an_edit_mends_a_file_that_commands_refuse(path: Path, editor: Editor) -
     assert main(["config", "set", "serve.threads", "3"]) == 2
     editor("s/.serve$/[serve]/")
     assert main(["config", "edit"]) == 0
-    assert load(path, {}).settings.serve.threads == 2
+    assert load_settings(path, {}).settings.serve.threads == 2
 
 
 @pytest.mark.usefixtures("editor")

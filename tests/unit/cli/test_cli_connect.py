@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from potluck_cli import connect, terminal
-from potluck_cli.connect import DaemonHungError, DaemonUnreachableError
-from potluck_cli.stop import end_daemon
-from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_cli import daemon_access as connect
+from potluck_cli import terminal
+from potluck_cli.daemon_access import DaemonHungError, DaemonUnreachableError
+from potluck_cli.everyday.stop import end_daemon
+from potluck_control.api.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control.api.schema import Status
 from potluck_control.methods import swarms
 from potluck_control.places import Places
-from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 from potluck_daemon.host.instance import InstanceLock
 
@@ -80,7 +81,7 @@ def test_a_silent_wait_is_explained_in_one_line_that_a_terminal_takes_back(monke
     monkeypatch.setenv("NO_COLOR", "1")
     for is_terminal in (True, False):
         monkeypatch.setattr(sys, "stderr", screen := Screen(is_terminal=is_terminal))
-        with terminal.Wait("Looking for the \x1b[31mswarm", 10), terminal.Wait("Inside of it"):
+        with terminal.WaitNotice("Looking for the \x1b[31mswarm", 10), terminal.WaitNotice("Inside of it"):
             assert screen.has_text.wait(60.0)
         said = screen.getvalue()
         if is_terminal:
@@ -91,7 +92,7 @@ def test_a_silent_wait_is_explained_in_one_line_that_a_terminal_takes_back(monke
         assert "Inside" not in said
     monkeypatch.setattr(terminal, "_SILENCE_S", 60.0)
     monkeypatch.setattr(sys, "stderr", screen := Screen(is_terminal=True))
-    with terminal.Wait("Looking"):
+    with terminal.WaitNotice("Looking"):
         pass
     assert screen.getvalue() == ""
 
@@ -146,7 +147,7 @@ def test_a_program_that_listens_in_the_daemons_place_is_not_ended(
     monkeypatch.setattr(connect, "find_places", lambda: places)
     with subprocess.Popen(["sleep", "600"]) as program:
         with pytest.raises(UsageError, match=f"process {program.pid} listens at the daemon's socket"):
-            connect.end_silent(DaemonHungError(program.pid))
+            connect.end_unresponsive(DaemonHungError(program.pid))
         assert program.poll() is None
         program.kill()
 

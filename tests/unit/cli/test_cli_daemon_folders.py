@@ -8,8 +8,8 @@ from typing import NoReturn
 import pytest
 from potluck_cli import daemon
 from potluck_control.places import Places, user_places
+from potluck_daemon.doctor.bundle import words_of_person
 from potluck_daemon.reporting import logs
-from potluck_daemon.reporting.bundle import words_of_person
 
 from potluck.errors import UsageError
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from potluck_cli.durations import clock, parse_duration, seconds_until
-from potluck_cli.earnings import _named
+from potluck_cli.everyday.earnings import _named
+from potluck_cli.everyday.pause import pause_params
+from potluck_cli.everyday.resume import SETTINGS, resumed_lines
+from potluck_cli.everyday.status import page
 from potluck_cli.main import main
-from potluck_cli.pause import pause_params
-from potluck_cli.resume import SETTINGS, resumed_lines
-from potluck_cli.status import page
+from potluck_cli.options import clock, parse_duration, seconds_until
 from potluck_cli.terminal import Terminal
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods.members import Member
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.values import convert, entry_of

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_cli import diag
 from potluck_cli.main import main
+from potluck_cli.upkeep import diag
+from potluck_control.api.schema import Status, SwarmStatus, Transition
 from potluck_control.places import user_places
-from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.history import HistoryFile
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from potluck_cli import estimate
-from potluck_cli.estimate import Estimate, EstimatedHop, HereEstimate, SwarmEstimate
 from potluck_cli.main import main
+from potluck_cli.model import estimate
+from potluck_cli.model.estimate import Estimate, EstimatedHop, HereEstimate, SwarmEstimate
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.blocks import Span

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from potluck_cli import chat, generate
 from potluck_cli import options as command_options
+from potluck_cli.everyday import chat
 from potluck_cli.main import main
+from potluck_cli.model import generate
 from potluck_cli.options import model_of
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.settings import ServeSettings, Settings
-from potluck_gateway.requests import ChatMessage
+from potluck_gateway.exchange import ChatMessage
 
 from potluck.errors import NetworkError
 from potluck.membership.joined import JoinedSwarms

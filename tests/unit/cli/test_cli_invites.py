@@ -10,9 +10,9 @@ import termios
 from pathlib import Path
 
 import pytest
-from potluck_cli import invites
-from potluck_cli.invites import add_invite, add_names, add_swarm, own_names, passed_on, read_invite, swarm_of
+from potluck_cli import swarm_choice as invites
 from potluck_cli.parser import Parser
+from potluck_cli.swarm_choice import add_invite, add_names, add_swarm, own_names, passed_on, read_invite, swarm_of
 from test_cli_top import Screen
 
 from potluck.errors import UsageError

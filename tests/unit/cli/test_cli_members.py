@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from helpers.members import founded
 from msgspec import structs
-from potluck_cli import join, leave, members, moving
+from potluck_cli import swarm_choice as moving
 from potluck_cli.main import main
+from potluck_cli.swarm import join, leave, members
 from potluck_cli.terminal import Terminal
-from potluck_control import schema
-from potluck_control.methods import computers, swarms
+from potluck_control.api import schema
+from potluck_control.methods import members as computers
 from potluck_control.methods import members as methods
+from potluck_control.methods import swarms
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
@@ -25,7 +27,7 @@ from potluck.errors import AmbiguousError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite, machine_invite
 from potluck.membership.leadership import seats
-from potluck.membership.own_names import guessed
+from potluck.membership.own_names import guessed_names
 
 ANA = methods.Member("Ana", "aa11aa11", "founder", 1.0, "", True, False, ())
 BOB = methods.Member("Bob", "bb22bb22", "guest", 1.0, "3fa9c2d1", False, True, (), "Ana")
@@ -66,8 +68,8 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
 def test_wrong_results_are_listed_with_what_to_do_about_them(
     daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bob = methods.WrongResults("bb22bb22", "Bob", "old tower", "12D3KooWbob", (*"CDEFG",), is_confirmed=True)
-    own = methods.WrongResults("aa11aa11", "Ana", "desktop", "12D3KooWana", ("Eve",), is_here=True)
+    bob = methods.WrongResultsReport("bb22bb22", "Bob", "old tower", "12D3KooWbob", (*"CDEFG",), is_confirmed=True)
+    own = methods.WrongResultsReport("aa11aa11", "Ana", "desktop", "12D3KooWana", ("Eve",), is_here=True)
     checked = structs.replace(own, checked_at=1.0, damaged="mlp.weight")
     made = daemon(members__list=structs.replace(PEOPLE, wrong_results=(bob, own, checked)), members__dismiss=DONE)
     assert main(["members"]) == 0
@@ -139,7 +141,7 @@ def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
 def test_a_leaders_decisions_are_numbered_for_keep(
     daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = (methods.Decision("confirm", "Bob"), methods.Decision("end_invite", "3fa9c2d1"))
+    found = (methods.LeaderDecision("confirm", "Bob"), methods.LeaderDecision("end_invite", "3fa9c2d1"))
     daemon(members__decisions=methods.Decisions("friends", "Eve", found))
     assert main(["members", "decisions", "Eve"]) == 0
     assert capsys.readouterr().out.splitlines() == ["    1  confirmed Bob", "    2  ended the invite 3fa9c2d1"]
@@ -245,7 +247,7 @@ def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
 def test_a_further_computer_says_which_name_to_confirm(joining: Callable[..., tuple[int, str, str]]) -> None:
     secret = encode_invite(machine_invite(FOUNDER, time.time()))
     _, _, err = joining(secret, members__list=NOBODY, status=WAITING)
-    assert f"confirm the name of this one: {guessed().computer}" in err
+    assert f"confirm the name of this one: {guessed_names().computer}" in err
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
-from potluck_cli import overview as command
-from potluck_cli.overview import overview, page, read_swarm
+from potluck_cli.swarm import overview as command
+from potluck_cli.swarm.overview import overview, page, read_swarm
 from potluck_cli.terminal import Style, Terminal, strip, table
+from potluck_control.api.schema import OneMore, SpeedForYou, Status, SwarmStatus
 from potluck_control.methods.members import Member, MemberMachine, MembersList
-from potluck_control.schema import OneMore, SpeedForYou, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
 

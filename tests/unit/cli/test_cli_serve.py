@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_cli.parser import Parser
-from potluck_cli.serve import add_arguments, launch_spec
-from potluck_control.launch_spec import LaunchSpec
+from potluck_cli.swarm.serve import add_arguments, launch_spec
 from potluck_control.places import find_places
+from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import ServeSettings
 from potluck_daemon.settings.store import SettingsStore
-from potluck_engine.fitting import resolved
+from potluck_engine.weights.fitting import resolve_spec
 
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
@@ -26,7 +26,7 @@ def asked(*options: str) -> LaunchSpec:
 
 
 def spec_of(*options: str) -> LaunchSpec:
-    return resolved(asked("--swarm", encode_invite(Invite(SWARM)), *options))
+    return resolve_spec(asked("--swarm", encode_invite(Invite(SWARM)), *options))
 
 
 def test_the_first_of_several_devices_is_the_engines_own_and_one_is_no_list() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.ledger.backup import back_up, restore
-from potluck_daemon.ledger.ledger import Ledger
-from potluck_daemon.settings.owner import files_as_owner, owner_of
-from potluck_daemon.updates.notes import NotesFile
+from potluck_daemon.accounting.backup import back_up, restore
+from potluck_daemon.accounting.ledger import Ledger
+from potluck_daemon.host.owner import files_as_owner, owner_of
+from potluck_daemon.updates.publisher import NotesFile
 
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.identity import Identity
@@ -20,7 +20,7 @@ NOBODY = 65534
 DROP = """
 import os, sys
 from pathlib import Path
-from potluck_daemon.settings.owner import drop_root
+from potluck_daemon.host.owner import drop_root
 from potluck_control.places import Places
 folder = Path(sys.argv[1])
 drop_root(Places(config=folder, state=folder / "state", runtime=folder, cache=folder))

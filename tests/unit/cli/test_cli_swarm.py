@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.golden import CHECKPOINT
-from potluck_cli import moving
-from potluck_cli import swarm as swarm_command
+from potluck_cli import swarm_choice as moving
 from potluck_cli.main import main
+from potluck_cli.swarm import swarm as swarm_command
 from potluck_control.methods.settings import SetParams
 from potluck_control.methods.swarms import JoinedSwarm, Swarms
 from potluck_daemon.swarms.new_model import NewModel

@@ -11,14 +11,23 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from potluck_cli import page as command
 from potluck_cli.main import main
-from potluck_cli.overview import SwarmOverview, overview
-from potluck_cli.page import repeat
-from potluck_cli.page_history import HOUR_S, HOURS, PageHistory, kept_page
-from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiting
+from potluck_cli.swarm import page as command
+from potluck_cli.swarm.overview import SwarmOverview, overview
+from potluck_cli.swarm.page import repeat
+from potluck_cli.swarm.page_content import (
+    HOUR_S,
+    HOURS,
+    MARK,
+    PageHistory,
+    Readers,
+    SwarmReading,
+    draw,
+    draw_waiting,
+    kept_page,
+)
+from potluck_control.api.schema import OneMore, SpeedForYou
 from potluck_control.methods.members import SeenServer
-from potluck_control.schema import OneMore, SpeedForYou
 from potluck_daemon.reporting import web_page
 from potluck_daemon.reporting.web_page import WebPageServer
 

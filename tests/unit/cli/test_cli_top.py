@@ -5,12 +5,12 @@ import io
 from collections.abc import Iterator
 
 import pytest
-from potluck_cli import top
+from potluck_cli.everyday import top
+from potluck_cli.everyday.top import Temperature, TopSample, one_line, sparkline
 from potluck_cli.main import main
-from potluck_cli.top import Temperature, TopSample, one_line, sparkline
-from potluck_control.engine_metrics import EngineMetrics, PageCounts
-from potluck_control.schema import METRICS as METHOD
-from potluck_control.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
+from potluck_control.api.schema import METRICS as METHOD
+from potluck_control.api.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
+from potluck_control.processes.engine_report import EngineMetrics, PageCounts
 from potluck_control.states import Reason, State
 
 SERVING = Status(

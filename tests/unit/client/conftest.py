@@ -3,8 +3,8 @@ from helpers.client_world import local_model
 from helpers.family_fixtures import family_folder
 from transformers import PreTrainedModel
 
-from potluck.client import hop
-from potluck.routing.pace import Pace
+from potluck.client.session import hop
+from potluck.routing.experience import Pace
 
 __all__ = ["family_folder"]
 

@@ -25,7 +25,7 @@ SHORT = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_tok
 
 @pytest.fixture(autouse=True)
 def every_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 1.0)
 
 
 def telling(config: ClientConfig = PATIENT) -> tuple[ClientConfig, list[str]]:
@@ -226,7 +226,7 @@ def test_two_liars_of_four_servers_deceive_nobody(monkeypatch: pytest.MonkeyPatc
         allowed = [peer for peer, person in candidates if person not in unwanted]
         return min(allowed, key=lambda peer: peer not in liars, default=None)
 
-    monkeypatch.setattr("potluck.client.audits.choose_auditor", liars_first)
+    monkeypatch.setattr("potluck.client.audits.auditing.choose_auditor", liars_first)
     with world("0:4", *(("0:4",) * 3), config=config) as there, there.model.session(max_length=128) as session:
         there.model.generate(prompt(tokens=5), session=session, **SHORT)
         for each in [each for each in there.servers if each is not serving(there, 0)][:2]:
@@ -250,7 +250,7 @@ def test_the_end_of_a_session_is_audited_too() -> None:
 
 
 def test_a_slow_auditor_keeps_no_other_audit_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.audits._PATIENCE_S", 0.5)
+    monkeypatch.setattr("potluck.client.audits.auditing._PATIENCE_S", 0.5)
     with world(*THREE) as there:
         there.model.generate(prompt(), **SHORT)
         slow = next(server for server in there.servers[1:] if server is not serving(there, 3))
@@ -269,7 +269,7 @@ def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean
         for _ in range(9):
             audited(there)
         assert not there.model.audits().withheld  # all within one outage
-        monkeypatch.setattr("potluck.client.audits._OUTAGE_S", 0.0)
+        monkeypatch.setattr("potluck.client.audits.auditing._OUTAGE_S", 0.0)
         audited_until(there, lambda: there.model.audits().withheld)
         report = there.model.audits()
         assert (report.audited, report.wrong) == (0, [])

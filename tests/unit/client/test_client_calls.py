@@ -10,7 +10,7 @@ from helpers.server_records import record_of
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.own_adapters import AdapterPart
+from potluck.client.tuning.own_adapters import AdapterPart
 from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller, SessionOpening

@@ -11,8 +11,8 @@ from helpers.tiny_models import whole_model
 from transformers import AutoTokenizer
 
 from potluck.checkpoint.source import open_checkpoint
-from potluck.client import draft_model
-from potluck.client.draft_model import DraftModel, DraftText, load_draft
+from potluck.client.drafting import draft_model
+from potluck.client.drafting.draft_model import DraftModel, DraftText, load_draft
 from potluck.errors import CheckpointError, UsageError
 
 Folders = Callable[[str], Path]

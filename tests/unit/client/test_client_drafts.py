@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from potluck.client.drafts import MAX_DRAFT, OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes
+from potluck.client.drafting.payoff import MAX_DRAFT, OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes
 
 DRAFT = [Drafted(7, 3)] * MAX_DRAFT
 

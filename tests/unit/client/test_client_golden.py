@@ -23,9 +23,9 @@ from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host, Stream
-from potluck.petals import protocols
+from potluck.petals import names as protocols
 from potluck.petals.envelopes import read_envelope
-from potluck.petals.packing import unpack
+from potluck.petals.metadata import unpack
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm
 

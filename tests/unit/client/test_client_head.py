@@ -13,8 +13,8 @@ from transformers import AutoTokenizer
 from transformers.cache_utils import DynamicCache
 
 from potluck.checkpoint.source import open_checkpoint
-from potluck.client.drafts import StepCost, StepTimes
-from potluck.client.head import Head, HeadText, load_head
+from potluck.client.drafting.head import Head, HeadText, load_head
+from potluck.client.drafting.payoff import DraftCost, StepTimes
 from potluck.errors import CheckpointError
 
 DEMO = Path(__file__).parents[3] / "resources" / "demo-model"
@@ -101,7 +101,7 @@ def test_guesses_are_the_same_however_the_text_came_and_whatever_was_drafted(tmp
 
 
 def test_a_bad_head_changes_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(1.0, 0.0, 0.001))
+    monkeypatch.setattr(StepTimes, "estimate", lambda _: DraftCost(1.0, 0.0, 0.001))
     folder, _ = with_head(tmp_path, "llama")
     local = local_model(folder)
     options = {"max_new_tokens": 24, "do_sample": False, "eos_token_id": None}
@@ -121,7 +121,7 @@ def test_a_damaged_head_is_named(tmp_path: Path) -> None:
 
 
 def test_the_demo_models_head_saves_most_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(1.0, 0.0, 0.001))  # as far apart as drafts pay best
+    monkeypatch.setattr(StepTimes, "estimate", lambda _: DraftCost(1.0, 0.0, 0.001))  # as far apart as drafts pay best
     tokenizer = AutoTokenizer.from_pretrained(DEMO)
     prompt = tokenizer("Count from 7 to 18:", return_tensors="pt").input_ids
     with world("0:6", "6:12", folder=DEMO, num_blocks=12) as there:

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from potluck.client.history import Cursor, History, Piece
+from potluck.client.session.history import Cursor, History, Piece
 from potluck.protocol.messages import Awaited
 
 

@@ -10,7 +10,8 @@ from helpers.client_world import World, prompt, world
 from helpers.misdeeds import Misdeed, Once, freeze, refuse
 from transformers import PreTrainedModel
 
-from potluck.client import PromptTuning, hop
+from potluck.client import PromptTuning
+from potluck.client.session import hop
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import StepRequest
 
@@ -100,7 +101,9 @@ def test_a_server_that_is_in_time_has_no_rival(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_successor_that_is_prepared_in_the_background_has_no_rival(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
+    monkeypatch.setattr(
+        "potluck.client.audits.auditing.audit_chance", lambda *_: 0.0
+    )  # an audit may open a session, too
     one = {"max_new_tokens": 1, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     with world("0:4", "0:4", "0:4") as there, there.model.session(max_length=200) as session:
         text = there.model.generate(prompt(), session=session, **one)

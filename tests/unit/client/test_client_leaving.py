@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.client_world import World, prompt, world
 
-from potluck.client.leaving import Leaving
+from potluck.client.loop import CancelScope
 from potluck.errors import NetworkError
 
 FOREVER_S = 3600.0
@@ -72,7 +72,7 @@ def begun(there: World, delay: Callable[..., None], work: Callable[[], None], th
 def test_a_caller_that_leaves_leaves_no_stream_behind(
     spans: tuple[str, ...], delay: Callable[..., None], work: Callable[[World], None]
 ) -> None:
-    caller = Leaving()
+    caller = CancelScope()
 
     def work_for_caller() -> None:
         with caller.working():
@@ -98,7 +98,7 @@ def test_closing_the_model_ends_what_other_threads_wait_for(
 
 
 def test_a_session_of_several_steps_goes_on_after_a_caller_left() -> None:
-    caller = Leaving()
+    caller = CancelScope()
     with world("0:4") as there, there.model.session(max_length=60) as session:
         text = there.model.generate(prompt(), session=session, **GREEDY)
         caller.leave()

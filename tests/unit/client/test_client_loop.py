@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from potluck.client.leaving import Leaving
-from potluck.client.loop import LoopThread, side_by_side
+from potluck.client.loop import CancelScope, LoopThread, side_by_side
 from potluck.errors import NetworkError
 
 
@@ -85,7 +84,7 @@ def test_stopping_wakes_those_who_wait(loop: LoopThread) -> None:
 
 
 def test_a_caller_that_leaves_ends_its_call_and_all_later_ones(loop: LoopThread) -> None:
-    caller, began, cancelled = Leaving(), threading.Event(), threading.Event()
+    caller, began, cancelled = CancelScope(), threading.Event(), threading.Event()
 
     async def hang() -> None:
         began.set()

@@ -13,9 +13,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from potluck.client.near_head import NearHead
+from potluck.client.ends import NearHead
 from potluck.protocol.codec import decode
-from potluck.protocol.near_head import LENGTH_BYTES, MAX_ROWS, Hello, Ready, Refused, Rows, framed, length_of
+from potluck.protocol.local_messages import (
+    LENGTH_BYTES,
+    MAX_ROWS,
+    GatewayHead,
+    HeadRefusal,
+    HeadRows,
+    Ready,
+    framed,
+    length_of,
+)
 
 SIZE, VOCABULARY = 8, 32
 Answer = Callable[[socket.socket, int, Tensor], None]
@@ -37,11 +46,11 @@ def path() -> Iterator[Path]:
 
 def answer_well(peer: socket.socket, rows: int, hidden: Tensor) -> None:
     """Give twice the logits, by which a test knows whose they are."""
-    peer.sendall(framed(Rows(rows)) + (2 * HEAD(hidden)).numpy().tobytes())
+    peer.sendall(framed(HeadRows(rows)) + (2 * HEAD(hidden)).numpy().tobytes())
 
 
 def die_in_the_middle(peer: socket.socket, rows: int, hidden: Tensor) -> None:
-    peer.sendall(framed(Rows(rows)) + bytes(5))
+    peer.sendall(framed(HeadRows(rows)) + bytes(5))
     peer.close()
 
 
@@ -50,7 +59,7 @@ def fall_silent(peer: socket.socket, rows: int, hidden: Tensor) -> None:
 
 
 def drip(peer: socket.socket, rows: int, hidden: Tensor) -> None:
-    peer.sendall(framed(Rows(rows)))
+    peer.sendall(framed(HeadRows(rows)))
     while True:
         peer.sendall(b"\0")
         time.sleep(0.01)
@@ -74,10 +83,10 @@ def engine(path: Path, *answers: Answer, hello: bytes = framed(Ready())) -> Iter
         return data
 
     def serve(peer: socket.socket) -> None:
-        decode(Hello, read(peer, length_of(read(peer, LENGTH_BYTES))))
+        decode(GatewayHead, read(peer, length_of(read(peer, LENGTH_BYTES))))
         peer.sendall(hello)
         while True:
-            rows = decode(Rows, read(peer, length_of(read(peer, LENGTH_BYTES)))).rows
+            rows = decode(HeadRows, read(peer, length_of(read(peer, LENGTH_BYTES)))).rows
             hidden = torch.frombuffer(bytearray(read(peer, 4 * rows * SIZE)), dtype=torch.float32).view(rows, SIZE)
             (left.pop(0) if left else answer_well)(peer, rows, hidden)
 
@@ -128,8 +137,8 @@ def wait_near(head: nn.Linear, near: NearHead) -> None:
         die_in_the_middle,
         fall_silent,
         drip,
-        saying(framed(Refused("a game began"))),
-        saying(framed(Rows(2))),
+        saying(framed(HeadRefusal("a game began"))),
+        saying(framed(HeadRows(2))),
         saying(b"\xff\xff" + bytes(1 << 16)),
         saying(struct.pack("!H", 3) + b"{}}"),
     ],
@@ -143,7 +152,7 @@ def test_an_answer_that_is_none_costs_a_call_nothing_but_time_and_the_engine_is_
         wait_near(head, near)
 
 
-@pytest.mark.parametrize("hello", [framed(Refused("another head")), framed(Rows(1)), b"\0\1x"])
+@pytest.mark.parametrize("hello", [framed(HeadRefusal("another head")), framed(HeadRows(1)), b"\0\1x"])
 def test_an_engine_with_another_head_is_never_asked_for_logits(hello: bytes, path: Path) -> None:
     with engine(path, hello=hello), standing(path) as (head, near):
         for _ in range(20):

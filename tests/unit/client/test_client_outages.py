@@ -1,7 +1,7 @@
 """What a caller is told while blocks are missing."""
 
-from potluck.client.outages import Outages, wait_text
 from potluck.client.servers import Wait
+from potluck.client.session.reports import Outages, wait_text
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 

@@ -16,16 +16,17 @@ import torch
 from helpers.client_world import PATIENT, prompt
 from helpers.ringed import WATCHFUL, Ringed, ringed
 from helpers.stand_in import StandIn
-from potluck_engine import inference
-from potluck_engine.pushing import Pusher
+from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving.pushing import Pusher
 from transformers import PreTrainedModel
 
-from potluck.client import overlap, together
 from potluck.client.cache import RemoteCache
-from potluck.client.drafts import StepCost, StepTimes
-from potluck.client.flight import Flight, Outputs, Window
-from potluck.client.leaving import Leaving
-from potluck.client.session import InferenceSession
+from potluck.client.drafting import decoding as together
+from potluck.client.drafting import overlap
+from potluck.client.drafting.payoff import DraftCost, StepTimes
+from potluck.client.loop import CancelScope
+from potluck.client.session.flight import Flight, Outputs, Window
+from potluck.client.session.inference_session import InferenceSession
 from potluck.errors import NetworkError, UsageError
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -51,7 +52,7 @@ LATENCY_S = 0.004
 @pytest.fixture(autouse=True)
 def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let drafts be worth it, and as long as they may be."""
-    monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(1.0, 0.0, 0.001))
+    monkeypatch.setattr(StepTimes, "estimate", lambda _: DraftCost(1.0, 0.0, 0.001))
     monkeypatch.setattr(StepTimes, "longest", property(lambda _: 32))
     monkeypatch.setattr(overlap, "_LEAST_APART", 0.0)
 
@@ -66,19 +67,23 @@ class Engines:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun = self.dropped = self.most = self.most_aloft = self._aloft = 0
-        self.sessions: dict[Span, inference.Session] = {}  # the latest
-        begin, drop, advance = inference.Session._begin, inference.Session._drop, inference.Session._advance
+        self.sessions: dict[Span, inference.ServedSession] = {}  # the latest
+        begin, drop, advance = (
+            inference.ServedSession._begin,
+            inference.ServedSession._drop,
+            inference.ServedSession._advance,
+        )
 
-        def count_begun(session: inference.Session, *args: Any) -> None:
+        def count_begun(session: inference.ServedSession, *args: Any) -> None:
             self.begun += 1
             self.sessions[session.memory.span] = session
             begin(session, *args)
 
-        def count_dropped(session: inference.Session, *args: Any) -> None:
+        def count_dropped(session: inference.ServedSession, *args: Any) -> None:
             self.dropped += 1
             drop(session, *args)
 
-        def count_waiting(session: inference.Session) -> None:
+        def count_waiting(session: inference.ServedSession) -> None:
             waiting = sum(not asked.is_dropped for asked in session.waiting)
             self.most = max(self.most, waiting + (session._running is not None))
             advance(session)
@@ -98,9 +103,9 @@ class Engines:
 
         monkeypatch.setattr(Flight, "send", count_sent)
         monkeypatch.setattr(Flight, "heard", count_heard)
-        monkeypatch.setattr(inference.Session, "_begin", count_begun)
-        monkeypatch.setattr(inference.Session, "_drop", count_dropped)
-        monkeypatch.setattr(inference.Session, "_advance", count_waiting)
+        monkeypatch.setattr(inference.ServedSession, "_begin", count_begun)
+        monkeypatch.setattr(inference.ServedSession, "_drop", count_dropped)
+        monkeypatch.setattr(inference.ServedSession, "_advance", count_waiting)
 
 
 @pytest.fixture
@@ -111,12 +116,12 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each step take the engines longer than they report, so that steps wait there."""
-    answered = inference.Session._answered
+    answered = inference.ServedSession._answered
 
-    def later(session: inference.Session, *args: Any) -> None:
+    def later(session: inference.ServedSession, *args: Any) -> None:
         asyncio.get_running_loop().call_later(0.01, answered, session, *args)
 
-    monkeypatch.setattr(inference.Session, "_answered", later)
+    monkeypatch.setattr(inference.ServedSession, "_answered", later)
 
 
 def told(made: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -284,7 +289,7 @@ def test_a_session_that_is_given_only_what_is_new_writes_what_it_writes_without_
 
 @pytest.mark.parametrize("how", ["leaves", "Ctrl-C"])
 def test_a_caller_that_leaves_in_flight_leaves_a_session_that_goes_on(local: PreTrainedModel, how: str) -> None:
-    want, caller = local.generate(prompt(), **GREEDY), Leaving()
+    want, caller = local.generate(prompt(), **GREEDY), CancelScope()
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -343,17 +348,17 @@ class Faults:
             case "lost push" | "other values":
                 self._spoil_next(kind)
 
-    def _drop_next(self, session: inference.Session) -> None:
-        begin, session_dropped = inference.Session._begin, []
+    def _drop_next(self, session: inference.ServedSession) -> None:
+        begin, session_dropped = inference.ServedSession._begin, []
 
-        def drop(each: inference.Session, asked: Any, hidden: torch.Tensor) -> None:
+        def drop(each: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
             if each is session and not session_dropped:
                 session_dropped.append(asked)
                 each._drop(asked)
             else:
                 begin(each, asked, hidden)
 
-        self._monkeypatch.setattr(inference.Session, "_begin", drop)
+        self._monkeypatch.setattr(inference.ServedSession, "_begin", drop)
 
     def _spoil_next(self, kind: str) -> None:
         push, spoilt = Pusher.push, []

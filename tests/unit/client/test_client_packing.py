@@ -12,8 +12,8 @@ from transformers import PreTrainedModel
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.hop import Hop
-from potluck.client.packing import MAX_ERROR, Load, Way, choose_ways, is_worth_packing, may_pack
+from potluck.client.packing import MAX_ERROR, NetworkPath, Payload, choose_packed_paths, is_worth_packing, may_pack
+from potluck.client.session.hop import Hop
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import BackwardRequest
@@ -26,8 +26,8 @@ GREEDY = {"max_new_tokens": 8, "do_sample": False, "eos_token_id": None, "pad_to
 AUTO, ON, OFF = ClientConfig(), ClientConfig(packing="on"), ClientConfig(packing="off")
 PACKED = replace(PATIENT, packing="on")
 ERROR = {"packing_error": 0.008}
-PROMPT = Load(tokens=1000, hidden_size=4096, value_bytes=2)
-SLOW, FAST = Way(100.0, 0.05), Way(10_000.0, 0.001)
+PROMPT = Payload(tokens=1000, hidden_size=4096, value_bytes=2)
+SLOW, FAST = NetworkPath(100.0, 0.05), NetworkPath(10_000.0, 0.001)
 
 
 def record(dtype: str = "bfloat16", error: float | None = 0.008) -> ServerRecord:
@@ -58,22 +58,24 @@ def test_servers_that_cannot_pack_or_lose_much_by_it_are_sent_plain_values(error
         (PROMPT, SLOW, True),
         (replace(PROMPT, tokens=1), SLOW, True),  # long messages will come
         (PROMPT, FAST, False),
-        (PROMPT, Way(10.0, 0.001), True),  # even for single tokens
-        (PROMPT, Way(100.0, 0.002), False),  # each token would come later
-        (PROMPT, Way(10_000.0, 0.2), False),
-        (replace(PROMPT, tokens=1, hidden_size=512), Way(1000.0, 0.1), False),
-        (PROMPT, Way(0.0, 0.1), True),
+        (PROMPT, NetworkPath(10.0, 0.001), True),  # even for single tokens
+        (PROMPT, NetworkPath(100.0, 0.002), False),  # each token would come later
+        (PROMPT, NetworkPath(10_000.0, 0.2), False),
+        (replace(PROMPT, tokens=1, hidden_size=512), NetworkPath(1000.0, 0.1), False),
+        (PROMPT, NetworkPath(0.0, 0.1), True),
     ],
 )
-def test_packing_pays_on_ways_that_are_slow_for_what_they_carry(load: Load, way: Way, is_worth: bool) -> None:
+def test_packing_pays_on_ways_that_are_slow_for_what_they_carry(
+    load: Payload, way: NetworkPath, is_worth: bool
+) -> None:
     assert is_worth_packing(load, way) == is_worth
 
 
 def test_each_way_is_chosen_by_itself_and_both_its_ends_must_pack() -> None:
     servers = [record(), record(), record(error=None)]
-    assert choose_ways(AUTO, PROMPT, servers, [SLOW, SLOW, SLOW, SLOW]) == [True, True, False, False]
-    assert choose_ways(AUTO, PROMPT, servers[:2], [FAST, SLOW, FAST]) == [False, True, False]
-    assert choose_ways(ON, PROMPT, servers[:1], [FAST, FAST]) == [True, True]
+    assert choose_packed_paths(AUTO, PROMPT, servers, [SLOW, SLOW, SLOW, SLOW]) == [True, True, False, False]
+    assert choose_packed_paths(AUTO, PROMPT, servers[:2], [FAST, SLOW, FAST]) == [False, True, False]
+    assert choose_packed_paths(ON, PROMPT, servers[:1], [FAST, FAST]) == [True, True]
 
 
 def test_a_config_names_its_choices() -> None:
@@ -195,7 +197,7 @@ def test_who_must_not_round_is_sent_plain_values(
 def test_an_auditor_gets_packed_what_the_session_sent_packed(
     called: list[CallRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 1.0)
     with world("0:4", "0:4", config=PACKED, **ERROR) as there:
         there.model.generate(prompt(tokens=40), **GREEDY)
         there.client.run(there.client.audits._background.wait())

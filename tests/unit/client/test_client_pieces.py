@@ -10,10 +10,10 @@ from helpers.client_world import PATIENT, prompt, world
 from helpers.misdeeds import Once, kill
 from transformers import PreTrainedModel
 
-from potluck.client import pieces
 from potluck.client.calls import StepStream
-from potluck.client.history import History, Piece
-from potluck.client.pieces import Answered, Course, is_long, piece_tokens
+from potluck.client.session import pieces
+from potluck.client.session.history import History, Piece
+from potluck.client.session.pieces import Answered, Course, is_long, piece_tokens
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 

@@ -36,8 +36,8 @@ class FakeMembers:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.reports._AGAIN_S", 0.01)
-    monkeypatch.setattr("potluck.client.reports._KEPT_S", 0.5)
+    monkeypatch.setattr("potluck.client.audits.wrong_results._AGAIN_S", 0.01)
+    monkeypatch.setattr("potluck.client.audits.wrong_results._KEPT_S", 0.5)
 
 
 @pytest.fixture(params=["on"])
@@ -76,7 +76,7 @@ def test_leaders_servers_are_given_the_inputs_once_and_nobody_else(there: World)
 def test_inputs_are_sent_again_to_leaders_who_are_busy_and_to_nobody_who_refuses_them(
     there: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.reports._BUSY_S", 0.1)
+    monkeypatch.setattr("potluck.client.audits.wrong_results._BUSY_S", 0.1)
     _, busy, other = there.servers[1:]
     asked: list[object] = []
 

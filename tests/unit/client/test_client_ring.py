@@ -10,17 +10,17 @@ import torch
 from helpers.client_world import PATIENT, prompt
 from helpers.ringed import WATCHFUL, ringed
 from msgspec import structs
-from potluck_engine import inference
-from potluck_engine.pushing import Pusher
+from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving.pushing import Pusher
 from transformers import PreTrainedModel
 
-from potluck.client import hop, pieces
 from potluck.client.calls import StepStream
-from potluck.client.hop import Links, open_links
-from potluck.client.ring import Ring
+from potluck.client.session import hop, pieces
+from potluck.client.session.hop import HopLinks, open_links
+from potluck.client.session.ring import Ring
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import PushLink, StepRequest
-from potluck.routing.pace import Pace
+from potluck.routing.experience import Pace
 
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 ROUTE = ("0:1", "1:2", "2:4")
@@ -148,9 +148,9 @@ def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server in the middle dies, and the one behind it, which is slow, has its announcements still."""
-    begin, answered, lost = inference.Session._begin, inference.Session._answered, False
+    begin, answered, lost = inference.ServedSession._begin, inference.ServedSession._answered, False
 
-    def die(session: inference.Session, asked: Any, hidden: torch.Tensor) -> None:
+    def die(session: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
         nonlocal lost
         if hidden.shape[1] > 1 and session.memory.span == Span(1, 2) and is_long and not lost:
             lost = True
@@ -158,12 +158,12 @@ def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
         else:
             begin(session, asked, hidden)
 
-    def answer_slowly(session: inference.Session, step: Any, error: Any) -> None:
+    def answer_slowly(session: inference.ServedSession, step: Any, error: Any) -> None:
         delay_s = 0.1 if is_long and step.tokens > 1 and session.memory.span == Span(2, 4) else 0.0
         asyncio.get_running_loop().call_later(delay_s, answered, session, step, error)
 
-    monkeypatch.setattr(inference.Session, "_begin", die)
-    monkeypatch.setattr(inference.Session, "_answered", answer_slowly)
+    monkeypatch.setattr(inference.ServedSession, "_begin", die)
+    monkeypatch.setattr(inference.ServedSession, "_answered", answer_slowly)
     is_long = False
     with ringed("0:1", "1:2", "1:2", "2:4", config=WATCHFUL) as there:
         with there.model.session(max_length=400) as session:
@@ -246,14 +246,14 @@ def test_a_server_that_pushes_other_values_than_it_answers_is_found_out(
 def test_an_older_server_in_the_middle_costs_only_its_own_neighbours(
     local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = inference.Session._begin
+    real = inference.ServedSession._begin
 
-    def begin(session: inference.Session, asked: Any, hidden: torch.Tensor) -> None:
+    def begin(session: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
         if session.memory.span == Span(0, 1):
             asked.request = structs.replace(asked.request, push_to=None, pushed_by=None)
         real(session, asked, hidden)
 
-    monkeypatch.setattr(inference.Session, "_begin", begin)
+    monkeypatch.setattr(inference.ServedSession, "_begin", begin)
     with ringed(*ROUTE) as there:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
     assert GREEDY["max_new_tokens"] - 5 <= seen.pushed < GREEDY["max_new_tokens"]
@@ -267,7 +267,7 @@ class Told:
 
     def __init__(self, name: str) -> None:
         self.peer_id = PeerId(name)
-        self.links = Links()
+        self.links = HopLinks()
         self.speaks_packed, self.opening = False, SimpleNamespace(packs=False)
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
@@ -294,7 +294,7 @@ def test_the_receiver_is_told_first_and_both_with_one_secret() -> None:
     one.links.can_push = True
     assert open_links(hops, 5, 1) == [(one, other)]
     assert open_links(hops, 5, 10) == []
-    other.links = Links()  # its stream has ended
+    other.links = HopLinks()  # its stream has ended
     assert open_links(hops, 5, 1) == []
 
 

@@ -10,16 +10,16 @@ from msgspec.structs import replace
 from transformers import PreTrainedModel
 
 from potluck.audit.choices import CLEAN_AUDITS
-from potluck.client import hop
-from potluck.client.beginnings import fingerprints
+from potluck.client.session import hop
+from potluck.client.session.pieces import page_fingerprints
 from potluck.directory.directory import Directory
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Quote
 from potluck.protocol.records import Heartbeat, ServerState
-from potluck.routing import pace
-from potluck.routing.pace import opening_silence_s
+from potluck.routing import experience as pace
+from potluck.routing.experience import opening_silence_s
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 SLOW_S = 0.2  # a step; 4 blocks at 100 steps a second are promised: 41 ms
@@ -148,14 +148,14 @@ def test_a_prompt_that_begins_like_an_earlier_one_goes_to_the_same_server() -> N
 
 def test_fingerprints_are_one_a_full_page_and_tell_texts_apart() -> None:
     hidden = torch.arange(2 * 40 * 64, dtype=torch.float32).view(2, 40, 64)
-    chain = fingerprints(hidden)
+    chain = page_fingerprints(hidden)
     assert len(chain) == len(set(chain)) == 2
-    assert fingerprints(hidden[:, :39]) == chain
-    assert fingerprints(hidden[:, :15]) == ()
+    assert page_fingerprints(hidden[:, :39]) == chain
+    assert page_fingerprints(hidden[:, :15]) == ()
     other = hidden.clone()
     other[1, 20, 0] += 1
-    assert fingerprints(other)[0] == chain[0]
-    assert fingerprints(other)[1] != chain[1]
+    assert page_fingerprints(other)[0] == chain[0]
+    assert page_fingerprints(other)[1] != chain[1]
 
 
 def test_how_late_a_first_answer_may_be_follows_from_the_way_the_work_and_the_bytes() -> None:

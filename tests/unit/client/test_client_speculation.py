@@ -13,10 +13,10 @@ from helpers.tiny_models import FAMILIES
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 
-from potluck.blocks.cache import rolls_back
-from potluck.client.drafts import StepCost, StepTimes
+from potluck.blocks.cache.session_cache import rolls_back
+from potluck.client.drafting.payoff import DraftCost, StepTimes
 from potluck.protocol.messages import StepRequest
-from potluck.routing.pace import Pace
+from potluck.routing.experience import Pace
 
 DRAFTS = {"prompt_lookup_num_tokens": 8}
 the_pace_of_servers = Pace.patience
@@ -119,7 +119,7 @@ def test_exact_clients_never_speculate() -> None:
 
 
 def test_a_small_model_may_draft(local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(1.0, 0.0, 0.001))  # far away
+    monkeypatch.setattr(StepTimes, "estimate", lambda _: DraftCost(1.0, 0.0, 0.001))  # far away
     with world("0:2", "2:4") as there:
         got = there.model.generate(prompt(), max_new_tokens=20, do_sample=False, assistant_model=local)
         assert torch.equal(got, local.generate(prompt(), max_new_tokens=20, do_sample=False))
@@ -134,7 +134,7 @@ def test_a_small_model_may_draft(local: PreTrainedModel, monkeypatch: pytest.Mon
 def test_a_small_model_is_not_asked_where_servers_are_as_fast(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(0.01, 0.0, 0.001))
+    monkeypatch.setattr(StepTimes, "estimate", lambda _: DraftCost(0.01, 0.0, 0.001))
     with world("0:4") as there:
         asked = []
         slowly = local.register_forward_pre_hook(lambda *_: asked.append(time.sleep(0.05)))

@@ -15,10 +15,9 @@ from helpers.client_world import World, prompt, world
 from transformers import PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 
+from potluck.client.drafting.decoding import Decoding, Together
 from potluck.client.ends import Ends, JointCache
-from potluck.client.leaving import Leaving
-from potluck.client.loop import LoopThread
-from potluck.client.together import Decoding, Together
+from potluck.client.loop import CancelScope, LoopThread
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
@@ -174,7 +173,7 @@ def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
 
 
 def test_a_text_whose_caller_leaves_ends_and_the_others_go_on(loop: LoopThread) -> None:
-    texts, caller, has_begun = together(loop, Model()), Leaving(), threading.Event()
+    texts, caller, has_begun = together(loop, Model()), CancelScope(), threading.Event()
 
     def unanswered() -> Decoding:
         has_begun.set()

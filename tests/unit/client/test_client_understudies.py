@@ -12,13 +12,13 @@ from helpers.misdeeds import kill
 from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
-from potluck.client import understudy
 from potluck.client.config import ClientConfig
-from potluck.client.replacements import choose_idle, replay_s
+from potluck.client.session import understudies as understudy
+from potluck.client.session.replacements import choose_idle, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
-from potluck.routing.pace import Pace
+from potluck.routing.experience import Pace
 from potluck.routing.route import RouteHop
 
 LONG = 400  # tokens, whose replay takes more than a second at the speed that these servers announce
@@ -91,7 +91,9 @@ def test_an_understudy_takes_over_with_what_it_has(local: PreTrainedModel) -> No
 def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
+    monkeypatch.setattr(
+        "potluck.client.audits.auditing.audit_chance", lambda *_: 0.0
+    )  # an audit may open a session, too
     with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (lost,) = spare_of(there), there.serving()
@@ -143,7 +145,7 @@ def test_what_a_session_takes_back_is_given_again(local: PreTrainedModel) -> Non
 def test_an_understudy_of_a_person_who_was_found_wrong_is_left(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 0.0)
     with world("0:2", "2:4", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare = spare_of(there)
@@ -157,7 +159,7 @@ def test_an_understudy_of_a_person_who_was_found_wrong_is_left(
 
 
 def test_an_understudy_is_fed_on_after_a_step_that_wanted_it_was_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)
+    monkeypatch.setattr("potluck.client.audits.auditing.audit_chance", lambda *_: 0.0)
     with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         (inner,) = session.cache._sessions

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from potluck.client.windows import Windows
+from potluck.client.audits.windows import Windows
 
 POSITIONS = torch.arange(200.0).reshape(1, 200, 1).repeat(2, 1, 1)  # each output is its position
 

@@ -17,9 +17,9 @@ from potluck.tasks import (
     failing,
     in_thread,
     keep_running,
+    run_to_end,
     sleep_running,
     start_task,
-    to_the_end,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -141,7 +141,7 @@ async def test_work_that_goes_to_its_end_does_so_however_often_its_caller_is_can
         await may_end.wait()
         done.append("all")
 
-    caller = asyncio.create_task(to_the_end(work()))
+    caller = asyncio.create_task(run_to_end(work()))
     for _ in range(3):
         await asyncio.sleep(0)
         caller.cancel()

@@ -1,9 +1,9 @@
 """An app beside a daemon of another version."""
 
-from potluck_control import schema
-from potluck_control.agreement import Difference, agree
-from potluck_control.all_methods import METHODS
-from potluck_control.schema import API_VERSION, DaemonHello
+from potluck_control.api import schema
+from potluck_control.api.all_methods import METHODS
+from potluck_control.api.schema import API_VERSION, DaemonHello
+from potluck_control.api.versions import Difference, agree
 
 from potluck.protocol.codec import encode
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_control.liveness import LOOK_S, HangWatch, Pulse, is_hung, peer_of, read_pulse
+from potluck_control.api.liveness import LOOK_S, HangWatch, Pulse, is_hung, peer_of, read_pulse
 
 
 def test_how_long_a_silence_may_last() -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from potluck_control.own_python import child_environment, python_command
+from potluck_control.processes.python_command import child_environment, python_command
 
 ROOT = Path(__file__).parents[3]
 

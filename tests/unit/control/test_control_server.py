@@ -14,15 +14,15 @@ from pathlib import Path
 import psutil
 import pytest
 import pytest_asyncio
-from potluck_app.windows.piped import PipedLine
-from potluck_control import lines, schema
-from potluck_control.all_methods import METHODS
-from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_app.windows.piped_line import PipedLine
+from potluck_control.api import messages as lines
+from potluck_control.api import schema
+from potluck_control.api.all_methods import METHODS
+from potluck_control.api.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.states import Reason, State
 from potluck_daemon.control import server
-from potluck_daemon.control.connection import Limits
+from potluck_daemon.control.connection import AccessRule, ConnectionLimits, Peer
 from potluck_daemon.control.events import Broadcast
-from potluck_daemon.control.peers import AccessRule, Peer
 from potluck_daemon.control.server import ControlServer
 
 from potluck.errors import PotluckError, UsageError
@@ -61,7 +61,7 @@ def daemon() -> Daemon:
 
 @asynccontextmanager
 async def serving(
-    daemon: Daemon, path: Path, limits: Limits | None = None, uid: int = os.getuid()
+    daemon: Daemon, path: Path, limits: ConnectionLimits | None = None, uid: int = os.getuid()
 ) -> AsyncIterator[Path]:
     control = ControlServer(path, AccessRule(uid), daemon.handlers(), daemon.broadcast, limits)
     await control.start()
@@ -176,12 +176,12 @@ async def test_the_socket_is_for_its_owner_alone(path: Path) -> None:
 
 
 async def test_a_slow_caller_and_an_idle_connection_are_dropped(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", Limits(request_timeout_s=0.05)) as path:
+    async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(request_timeout_s=0.05)) as path:
         reader, writer = await asyncio.open_unix_connection(path)
         writer.write(request()[:-5])
         assert codes(await reader.read()) == [lines.BAD_REQUEST]
         writer.close()
-    async with serving(daemon, tmp_path / "s.sock", Limits(idle_timeout_s=0.05)) as path:
+    async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(idle_timeout_s=0.05)) as path:
         for begun in (b"", b" ", request()):
             reader, writer = await asyncio.open_unix_connection(path)
             writer.write(begun)
@@ -190,7 +190,7 @@ async def test_a_slow_caller_and_an_idle_connection_are_dropped(tmp_path: Path, 
 
 
 async def test_a_caller_that_does_not_read_is_dropped(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", Limits(write_timeout_s=0.05)) as path:
+    async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(write_timeout_s=0.05)) as path:
         for said in (request() * 1000, request("subscribe")):
             with socket.socket(socket.AF_UNIX) as caller:
                 caller.setblocking(False)
@@ -207,7 +207,7 @@ async def test_a_caller_that_does_not_read_is_dropped(tmp_path: Path, daemon: Da
 
 
 async def test_connections_above_the_limit_are_refused_and_places_come_back(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", Limits(max_connections=2)) as path:
+    async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(max_connections=2)) as path:
         held = [await asyncio.open_unix_connection(path) for _ in range(2)]
         for reader, writer in held:  # accepted for sure once they are answered
             writer.write(request())
@@ -222,7 +222,7 @@ async def test_connections_above_the_limit_are_refused_and_places_come_back(tmp_
 
 
 async def test_callers_without_a_request_make_room_for_one_with(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", Limits(max_connections=3, idle_timeout_s=1.0)) as path:
+    async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(max_connections=3, idle_timeout_s=1.0)) as path:
         silent = [await asyncio.open_unix_connection(path) for _ in range(9)]
         assert codes(await exchange(path, request())) == [""]
         assert await silent[0][0].read() == b""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.checked_database import close_checked, open_checked, settle
-from potluck_daemon.ledger.backup import back_up
-from potluck_daemon.ledger.ledger import Ledger
+from potluck_daemon.accounting.backup import back_up
+from potluck_daemon.accounting.checked_database import close_checked, merge_log, open_checked
+from potluck_daemon.accounting.ledger import Ledger
 
 from potluck.checked_files import DamagedError
 from potluck.membership.identity import Identity
@@ -43,7 +43,7 @@ def filled(path: Path, *, settled: range, logged: range) -> None:
     work.mkdir()
     with closing(open_checked(work / path.name, connect)) as database:
         database.executemany("INSERT INTO t VALUES (?)", [(x,) for x in settled])
-        settle(database, work / path.name)
+        merge_log(database, work / path.name)
         database.executemany("INSERT INTO t VALUES (?)", [(x,) for x in logged])
         for file in work.iterdir():
             if not file.name.endswith("-shm"):
@@ -101,7 +101,7 @@ def test_writing_leaves_the_file_as_its_copy_says(path: Path) -> None:
         before = path.read_bytes()
         database.executemany("INSERT INTO t VALUES (?)", [(x,) for x in range(2000)])  # 2000 pages of log
         assert path.read_bytes() == before
-        settle(database, path)
+        merge_log(database, path)
         settled = path.read_bytes()
         assert settled != before
     assert path.read_bytes() == settled

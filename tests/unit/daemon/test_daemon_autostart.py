@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.host import launch_agents, login, units
-from potluck_daemon.host.units import UNIT, disable, enable, is_enabled
+from potluck_daemon.host import login
+from potluck_daemon.host import login as launch_agents
+from potluck_daemon.host import systemd as units
+from potluck_daemon.host.systemd import UNIT, disable, enable, is_enabled
 
 from potluck.errors import PotluckError, UsageError
 from potluck.sentences import Sentence

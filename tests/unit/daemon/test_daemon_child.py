@@ -6,7 +6,7 @@ import sys
 
 import psutil
 import pytest
-from potluck_daemon.child import Child, started
+from potluck_daemon.child_process import ChildProcess, running_child
 
 STARTS_ANOTHER = """\
 import subprocess, sys
@@ -22,7 +22,7 @@ def python(code: str) -> list[str]:
 
 async def test_lines_are_heard_and_the_last_words_say_why_it_ended() -> None:
     code = "import sys; print(input()); print('b'); sys.exit('no room\\nno money')"
-    async with started(python(code), os.environ) as child:
+    async with running_child(python(code), os.environ) as child:
         await child.say(b"a\n")
         assert [await child.line() for _ in range(3)] == [b"a\n", b"b\n", b""]
         assert await child.wait() == 1
@@ -30,7 +30,7 @@ async def test_lines_are_heard_and_the_last_words_say_why_it_ended() -> None:
 
 
 async def test_one_that_ended_already_is_spoken_to_without_harm() -> None:
-    async with started(["true"], os.environ) as child:
+    async with running_child(["true"], os.environ) as child:
         assert await child.wait() == 0
         await child.say(b"x" * 100_000 + b"\n")
     assert await child.last_words() == ""
@@ -38,10 +38,10 @@ async def test_one_that_ended_already_is_spoken_to_without_harm() -> None:
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
 async def test_what_it_started_ends_with_it_also_when_nobody_waits_any_more(is_cancelled: bool) -> None:
-    begun: asyncio.Future[tuple[Child, psutil.Process]] = asyncio.get_running_loop().create_future()
+    begun: asyncio.Future[tuple[ChildProcess, psutil.Process]] = asyncio.get_running_loop().create_future()
 
     async def follow() -> None:
-        async with started(python(STARTS_ANOTHER), os.environ) as child:
+        async with running_child(python(STARTS_ANOTHER), os.environ) as child:
             begun.set_result((child, psutil.Process(int(await child.line()))))
             if is_cancelled:
                 await child.line()
@@ -58,5 +58,5 @@ async def test_what_it_started_ends_with_it_also_when_nobody_waits_any_more(is_c
 
 async def test_a_program_that_is_not_there_is_an_error() -> None:
     with pytest.raises(OSError, match="nowhere"):
-        async with started(["/nowhere/program"], os.environ):
+        async with running_child(["/nowhere/program"], os.environ):
             pass

@@ -1,15 +1,15 @@
 import pytest
-from potluck_control.methods.swarms import Reach
-from potluck_daemon.swarms.contact import (
+from potluck_control.methods.swarms import InviteReach
+from potluck_daemon.swarms.invites import (
     MAX_ADDRESSES,
     MAX_OWN_ADDRESSES,
     USUAL_PORT,
     free_port,
-    peers_to_ask,
+    peers_for_invite,
     reach,
 )
 
-from potluck.p2p import ports
+from potluck.p2p import listening as ports
 
 
 def addresses(network: int, count: int) -> list[str]:
@@ -18,13 +18,13 @@ def addresses(network: int, count: int) -> list[str]:
 
 def test_an_invite_names_this_machine_then_members_met_then_the_peers_of_the_old_invite() -> None:
     own, met, known = addresses(1, 1), addresses(2, 2), addresses(3, 1)
-    assert peers_to_ask(own, met, known) == (*own, *met, *known)
+    assert peers_for_invite(own, met, known) == (*own, *met, *known)
 
 
 @pytest.mark.parametrize("num_busy", [0, 3, 100])
 def test_a_port_is_found_however_many_are_busy(monkeypatch: pytest.MonkeyPatch, num_busy: int) -> None:
     def obstacle(addr: str) -> OSError | None:
-        return OSError() if int(ports.part(addr, "tcp") or 0) < USUAL_PORT + num_busy else None
+        return OSError() if int(ports.multiaddr_part(addr, "tcp") or 0) < USUAL_PORT + num_busy else None
 
     monkeypatch.setattr(ports, "_obstacle", obstacle)
     assert free_port() == USUAL_PORT + num_busy
@@ -32,7 +32,7 @@ def test_a_port_is_found_however_many_are_busy(monkeypatch: pytest.MonkeyPatch, 
 
 def test_an_invite_stays_short_and_keeps_a_place_for_the_old_one() -> None:
     own, met, known = addresses(1, 9), addresses(2, 9), addresses(3, 9)
-    found = peers_to_ask(own, met, known)
+    found = peers_for_invite(own, met, known)
     assert len(found) == MAX_ADDRESSES
     assert found[:MAX_OWN_ADDRESSES] == tuple(own[:MAX_OWN_ADDRESSES])
     assert found[-1] == known[0]
@@ -40,8 +40,8 @@ def test_an_invite_stays_short_and_keeps_a_place_for_the_old_one() -> None:
 
 def test_loopback_is_for_swarms_on_one_machine() -> None:
     here = "/ip4/127.0.0.1/tcp/1/p2p/12D3"
-    assert peers_to_ask([here, *addresses(1, 1)], [], []) == tuple(addresses(1, 1))
-    assert peers_to_ask([here], [], []) == (here,)
+    assert peers_for_invite([here, *addresses(1, 1)], [], []) == tuple(addresses(1, 1))
+    assert peers_for_invite([here], [], []) == (here,)
 
 
 LAN, LOOP = "/ip4/192.168.0.7/tcp/1/p2p/12D3a", "/ip4/127.0.0.1/tcp/1/p2p/12D3a"
@@ -51,15 +51,15 @@ RELAYED = "/ip4/8.8.4.4/tcp/1/p2p/12D3c/p2p-circuit/p2p/12D3a"
 
 def test_newcomers_reach_the_swarm_as_its_addresses_and_members_say() -> None:
     for own, others, found, said in (
-        ([LAN, PUBLIC], [], "direct", Reach.DIRECT),
-        ([LAN, PUBLIC], [], "unknown", Reach.UNTRIED),
-        ([LAN], [FRIEND], "relayed", Reach.RELAYED),
-        ([LAN, RELAYED], [], "unknown", Reach.RELAYED),
-        ([LAN], [FRIEND], "unknown", Reach.OTHERS),
-        ([LAN], ["/dns4/meet.example/tcp/1/p2p/12D3b"], "direct", Reach.OTHERS),
-        ([], [FRIEND], "unknown", Reach.OTHERS),
-        ([LAN], [], "direct", Reach.NEARBY),  # members of the same network tried
-        ([LOOP], [], "unknown", Reach.NOWHERE),
+        ([LAN, PUBLIC], [], "direct", InviteReach.DIRECT),
+        ([LAN, PUBLIC], [], "unknown", InviteReach.UNTRIED),
+        ([LAN], [FRIEND], "relayed", InviteReach.RELAYED),
+        ([LAN, RELAYED], [], "unknown", InviteReach.RELAYED),
+        ([LAN], [FRIEND], "unknown", InviteReach.OTHERS),
+        ([LAN], ["/dns4/meet.example/tcp/1/p2p/12D3b"], "direct", InviteReach.OTHERS),
+        ([], [FRIEND], "unknown", InviteReach.OTHERS),
+        ([LAN], [], "direct", InviteReach.NEARBY),  # members of the same network tried
+        ([LOOP], [], "unknown", InviteReach.NOWHERE),
     ):
         assert reach(own, [*own, *others], found, is_for_here=False) is said
-    assert reach([LOOP], [LOOP], "unknown", is_for_here=True) is Reach.HERE
+    assert reach([LOOP], [LOOP], "unknown", is_for_here=True) is InviteReach.HERE

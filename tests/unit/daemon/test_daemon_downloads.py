@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from potluck_daemon import downloads
-from potluck_daemon.downloads import fetch, get, size_at
+from potluck_daemon.downloads import fetch, get, remote_size
 
 from potluck.errors import NetworkError, PotluckError
 from tests.helpers import update_server
@@ -68,7 +68,7 @@ def test_a_file_arrives_whole_and_its_progress_is_told(
     fetch(url, target, DIGEST, told.append)
     assert target.read_bytes() == CONTENT
     assert told == sorted(told)
-    assert told[-1] == size_at(url) == len(CONTENT)
+    assert told[-1] == remote_size(url) == len(CONTENT)
 
 
 def test_a_connection_that_breaks_again_and_again_is_continued_where_it_broke(

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_control.engine_messages import Launch, Stop, decode
-from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
+from potluck_control.processes.engine_messages import Launch, Stop, decode
+from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import Settings
 from potluck_daemon.policy.decide import EngineOrder, Phase
-from potluck_daemon.settings.launch import launch_of
+from potluck_daemon.settings.configuration import launch_of
 from potluck_daemon.supervisor.supervisor import STOP_TIMEOUT_S, Supervisor
 
 from potluck.membership.membership import Membership
@@ -21,7 +21,7 @@ from potluck.sentences import NOTHING
 GREETS_AND_READS = """
 import os, socket, sys
 from pathlib import Path
-from potluck_control.engine_messages import Hello, encode
+from potluck_control.processes.engine_messages import Hello, encode
 (pipe,) = [socket.socket(fileno=int(word[7:])) for word in sys.argv if word.startswith("--pipe=")]
 pipe.sendall(encode(Hello(pid=os.getpid())))
 lines = pipe.makefile("rb")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from potluck_cli import daemon as potluckd
-from potluck_control.log_tail import tail
-from potluck_control.schema import HistoryParams, Transition
+from potluck_control.api.schema import HistoryParams, Transition
+from potluck_control.logs import log_tail
 from potluck_control.states import Reason, State
+from potluck_daemon.accounting.account import TokenCounts, count
 from potluck_daemon.host.instance import AlreadyRunningError, InstanceLock
-from potluck_daemon.host.notify import ServiceManager
+from potluck_daemon.host.systemd import ServiceManager
 from potluck_daemon.reporting import history as history_file
-from potluck_daemon.reporting.counters import TokenCounts, count
 from potluck_daemon.reporting.history import HistoryFile
 
 from potluck.checked_files import CheckedLog
@@ -75,9 +75,9 @@ def test_only_one_holds_the_lock_the_other_learns_who_and_children_do_not_inheri
 def test_the_log_tail_spans_the_rotation(tmp_path: Path) -> None:
     (tmp_path / "log.1").write_text("a\nb\n")
     (tmp_path / "log").write_text("c\n")
-    assert tail(tmp_path / "log", 2) == ("b", "c")
-    assert tail(tmp_path / "log", 10) == ("a", "b", "c")
-    assert tail(tmp_path / "none", 10) == ()
+    assert log_tail(tmp_path / "log", 2) == ("b", "c")
+    assert log_tail(tmp_path / "log", 10) == ("a", "b", "c")
+    assert log_tail(tmp_path / "none", 10) == ()
 
 
 def test_the_service_manager_if_there_is_one_hears_ready_status_and_life(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from potluck_cli.main import EXIT_USAGE, main
 from potluck_control.places import user_places
-from potluck_daemon.host import launch_agents, login
-from potluck_daemon.host.launch_agents import APP, DAEMON, agent, agent_path
+from potluck_daemon.host import login
+from potluck_daemon.host import login as launch_agents
+from potluck_daemon.host.login import APP, DAEMON, agent, agent_path
 
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING

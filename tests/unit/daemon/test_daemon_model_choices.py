@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from potluck_control.methods.machine import Device
 from potluck_control.settings import ServeSettings
-from potluck_daemon.swarms.model_choices import Lending, lending, on_disk
+from potluck_daemon.swarms.models import Lending, lending, on_disk
 
 from potluck.errors import UsageError
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded, invited
-from potluck_cli import join, start
+from potluck_cli.everyday import start
 from potluck_cli.main import EXIT_USAGE, main
-from potluck_control import schema
+from potluck_cli.swarm import join
+from potluck_control.api import schema
 from potluck_control.places import system_places
-from potluck_daemon.host import login, units
-from potluck_daemon.host.units import STARTS_WITH_MACHINE, UNIT, enable_system_service
+from potluck_daemon.host import login
+from potluck_daemon.host import systemd as units
+from potluck_daemon.host.systemd import STARTS_WITH_MACHINE, UNIT, enable_system_service
 
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.identity import Identity

@@ -5,13 +5,13 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from potluck_control.network_report import NetworkCaps
-from potluck_control.schema import UseStatus
+from potluck_control.api.schema import UseStatus
+from potluck_control.processes.engine_report import NetworkCaps
 from potluck_control.settings import LimitSettings, ServeSettings, Settings, WhenSettings
 from potluck_control.states import Reason
-from potluck_daemon.metering.meters import DiskMeter, UseMeter, UseSample
-from potluck_daemon.metering.usage import Amounts, ServingHours, Use
-from potluck_daemon.policy.budget import Budget, models_folder
+from potluck_daemon.accounting.account import Budget, models_folder
+from potluck_daemon.accounting.meters import DiskMeter, UseMeter, UseSample
+from potluck_daemon.accounting.usage import Amounts, ServingHours, Use
 from potluck_daemon.policy.decide import Evidence, Presence
 from potluck_daemon.policy.terms import Disk, network_caps, obstacles
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_control.methods.work import Problem, WorkProgress
-from potluck_daemon.work import OnProgress, WorkLine, follow, print_work
+from potluck_control.methods.installation import Problem, WorkProgress
+from potluck_daemon.child_process import OnProgress, WorkLine, follow_work, print_work
 
 from potluck.protocol.codec import decode, encode
 from potluck.sentences import verbatim
@@ -42,5 +42,5 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path, capfdbinary: pytest.Captur
 async def test_a_long_line_of_a_library_ends_no_work() -> None:
     fetching, seen = WorkProgress(verbatim("fetching"), 1, 2), list[WorkProgress]()
     command = (sys.executable, "-c", f"print('x' * 200_000); print({encode(WorkLine(fetching)).decode()!r})")
-    assert await follow(command, os.environ, seen.append, lambda why: Problem(verbatim(why))) is None
+    assert await follow_work(command, os.environ, seen.append, lambda why: Problem(verbatim(why))) is None
     assert seen == [fetching]

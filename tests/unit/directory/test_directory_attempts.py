@@ -3,9 +3,8 @@
 import pytest
 from helpers.server_records import record_of
 
-from potluck.directory.attempts import MAX_SILENT, Attempts
-from potluck.directory.candidates import MAX_CANDIDATES, choose_candidates
-from potluck.directory.fairness import in_turns
+from potluck.directory.fairness import MAX_CANDIDATES, choose_candidates, in_turns
+from potluck.directory.suspicion import MAX_SILENT, Attempts
 from potluck.protocol.blocks import PeerId, PersonId
 
 

@@ -22,13 +22,14 @@ from potluck.directory import exchange, gossip
 from potluck.directory.answers import Answers
 from potluck.directory.directory import Directory
 from potluck.directory.exchange import (
+    ENTRY_BYTES,
     Compare,
     Compared,
+    FailureReport,
     Fetch,
     Fetched,
     News,
     Push,
-    Report,
     decode,
     encode,
     encode_answer,
@@ -36,7 +37,6 @@ from potluck.directory.exchange import (
 )
 from potluck.directory.fairness import RateLimiter, in_turns
 from potluck.directory.fields import links_of, tag_of
-from potluck.directory.listing import ENTRY_BYTES
 from potluck.directory.seal import HEARTBEAT_TTL_S, Kind, Sealed, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity, peer_id_of, public_key_of
@@ -242,7 +242,7 @@ async def beating(network: FakeNetwork, clock: Clock) -> FakeHost:
 
 async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId, *, is_newcomer: bool = False) -> None:
     """A new client tells each of the servers that `suspect` failed it."""
-    client, report = network.start(), encode(Report(public_key_of(suspect) or b""))
+    client, report = network.start(), encode(FailureReport(public_key_of(suspect) or b""))
     if is_newcomer:
         network.on_probation = {*network.on_probation, client.peer_id}
     for server in servers:
@@ -338,7 +338,7 @@ async def test_garbage_is_refused_and_the_server_lives(protocol: str) -> None:
             exchange.COMPARE: encode(Compare(bytes(4 * 16))),
             exchange.FETCH: encode(Fetch(16, bytes(2))),
             exchange.PUSH: encode(Push([])),
-            exchange.REPORT: encode(Report(server.host.identity.public_key)),
+            exchange.REPORT: encode(FailureReport(server.host.identity.public_key)),
         }[protocol]
         rng = random.Random(5)
         for body in (b"", b"\xc1", b"\x91" * 5000, bytes(2 << 20), *(rng.randbytes(60) for _ in range(20))):
@@ -473,7 +473,7 @@ def messages() -> dict[str, bytes]:
             encode_answer(Fetched.of([record, record], absent=pack_numbers((1,)), following=b"87654321"))
         ),
         "push": encode(Push([record, links])),
-        "report": encode(Report(other)),
+        "report": encode(FailureReport(other)),
         "stored in the DHT": record.to_bytes(),
     }
 
@@ -496,7 +496,7 @@ def test_whatever_a_peer_sends_to_the_directory_ends_in_a_refusal_or_a_message()
         "compare": partial(decode, Compare),
         "fetch": partial(decode, Fetch),
         "push": partial(decode, Push),
-        "report": partial(decode, Report),
+        "report": partial(decode, FailureReport),
         "compared": lambda body: compare.read(zlib.compress(body, 1)),
         "fetched": lambda body: fetch.read(zlib.compress(body, 1)).records,
     }

@@ -11,7 +11,7 @@ from potluck.directory.suspicion import (
     people_needed,
     watchers_of,
 )
-from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonId, each_peer_a_person
 
 ANA, OMAR, ZOE = (PersonId(name) for name in ("ana", "omar", "zoe"))
 DEAD = PeerId("dead")
@@ -85,8 +85,8 @@ def test_people_without_number_fill_no_memory() -> None:
 
 def test_all_clients_tell_the_same_few_and_never_the_suspect() -> None:
     servers = [PeerId(f"server {number}") for number in range(20)]
-    chosen = watchers_of(servers[3], servers, each_for_itself)
-    assert chosen == watchers_of(servers[3], reversed(servers), each_for_itself)
+    chosen = watchers_of(servers[3], servers, each_peer_a_person)
+    assert chosen == watchers_of(servers[3], reversed(servers), each_peer_a_person)
     assert len(set(chosen)) == NUM_WATCHERS
     assert servers[3] not in chosen
 

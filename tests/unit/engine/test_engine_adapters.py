@@ -13,12 +13,12 @@ from helpers.engine_peers import HIDDEN, Client, Server, call, hidden_states, lo
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
 from msgspec.structs import replace
-from potluck_engine.handlers import Handlers
 from potluck_engine.memory.private_adapters import PrivateAdapters
+from potluck_engine.serving.handlers import Handlers
 from torch import Tensor
 
 from potluck.blocks.adapters import Adapters, PrivateAdapter
-from potluck.blocks.span import BlockSpan, load_span
+from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace, PrivateId
@@ -26,7 +26,7 @@ from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import AdapterUpload, BackwardRequest, Caller, ForwardRequest, StepRequest
 from potluck.wire import protocols
-from potluck.wire.adapters import digest_of
+from potluck.wire.calls import digest_of
 from potluck.wire.tensors import encode_parts, values_of
 
 SPAN = Span(0, 2)

@@ -2,7 +2,7 @@
 
 import pytest
 from helpers.engine_peers import SWARM, refused_with
-from potluck_engine.admission import Admission
+from potluck_engine.serving.admission import Admission
 
 from potluck.membership.budgets import Budgets
 from potluck.protocol.blocks import PeerId, PersonId, Span

@@ -2,7 +2,7 @@
 
 import pytest
 from helpers.server_records import server_of
-from potluck_engine.answer_speed import expected_tps
+from potluck_engine.placement.outlook import expected_answer_tps
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import LiveServer, ServerState
@@ -17,15 +17,15 @@ def test_an_answer_takes_the_steps_of_its_route_and_the_way_and_no_more_servers_
         return [own, *(server_of(name, 2, 4, inference_tps=50.0, network_tps=0.0) for name in far)]
 
     step_s = 2 / 100 + 2 / 50 + 0.04 + 2 * HOP_OVERHEAD_S
-    assert expected_tps(swarm("far"), 4, OWN) == pytest.approx(1 / step_s, rel=0.01)
-    assert expected_tps(swarm("far", "other"), 4, OWN) == expected_tps(swarm("far"), 4, OWN)
+    assert expected_answer_tps(swarm("far"), 4, OWN) == pytest.approx(1 / step_s, rel=0.01)
+    assert expected_answer_tps(swarm("far", "other"), 4, OWN) == expected_answer_tps(swarm("far"), 4, OWN)
 
 
 def test_nothing_is_expected_while_a_block_has_no_server() -> None:
     loading = server_of("far", 2, 4, beat={"state": ServerState.JOINING})
-    assert expected_tps([server_of("own", 0, 2), loading], 4, OWN) == 0.0
+    assert expected_answer_tps([server_of("own", 0, 2), loading], 4, OWN) == 0.0
 
 
 def test_a_server_that_claims_any_speed_promises_no_more_than_a_fast_one() -> None:
     boaster = server_of("far", 0, 4, inference_tps=1e15, network_tps=1e15, beat={"pings_s": {OWN: 0.0}})
-    assert expected_tps([boaster], 4, OWN) <= 1000
+    assert expected_answer_tps([boaster], 4, OWN) <= 1000

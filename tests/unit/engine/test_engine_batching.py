@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, until
 from helpers.fake_network import FakeHost
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.session_memory import SessionStep

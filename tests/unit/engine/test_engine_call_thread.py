@@ -11,14 +11,14 @@ from unittest.mock import Mock
 import pytest
 import torch
 from helpers.engine_peers import SWARM, Server, refused_with
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
 from potluck_engine.compute.failures import DeviceLostError, DeviceWatch
-from potluck_engine.compute.step_loop import StepLoop, tell
+from potluck_engine.compute.step_loop import StepLoop, deliver
 from potluck_engine.compute.steps import Call, StepJob
 from potluck_engine.compute.threads import Threads
-from potluck_engine.service import Service
+from potluck_engine.serving.service import Service
 
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -181,7 +181,7 @@ def test_an_error_in_one_answer_is_logged_once_and_ends_nobody_elses(caplog) -> 
 
         return StepJob(name, PersonId(name), 1, 1, 0.0, 1.0, on_done=done)
 
-    tell([(job("a"), None), (job("b", fails=True), None), (job("c"), None)])
+    deliver([(job("a"), None), (job("b", fails=True), None), (job("c"), None)])
     assert [name for name, _ in told] == ["a", "b", "b", "c"]
     assert [error is None for _, error in told] == [True, True, False, True]
     assert len(caplog.records) == 1

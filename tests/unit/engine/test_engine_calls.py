@@ -11,13 +11,13 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, refused_with, serve, until
 from helpers.fake_network import FakeHost
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.compute.loaded_blocks import CallInputs, Gradients, LoadedBlocks
+from potluck_engine.compute.passes import KEEP_S, KeptPasses, PassKey
 from potluck_engine.compute.steps import CPU_PIECE_S, Call
-from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
-from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks
 from torch import Tensor
 
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
@@ -85,34 +85,36 @@ def test_pieces_take_no_longer_than_a_game_may_wait_as_far_as_their_pace_tells(m
         clock.now += pace_s * hidden.shape[0] * hidden.shape[1] * len(blocks.span)
         return forward(blocks, hidden, *args)
 
-    monkeypatch.setattr("potluck_engine.loaded_blocks.time", clock)
+    monkeypatch.setattr("potluck_engine.compute.loaded_blocks.time", clock)
     monkeypatch.setattr(BlockSpan, "forward", slow)
     span, key = Span(0, 4), PassKey(PersonId("p"), Span(0, 4), None, None)
     hidden, grad = hidden_states(8, 16), hidden_states(8, 16, seed=1)
     blocks, unbound = (LoadedBlocks(load(span), piece_tokens=512) for _ in range(2))
     monkeypatch.setattr(unbound, "_learn", Mock())
 
-    whole, *_ = _durations(blocks.adapted(None, blocks.forward(Inputs(span, hidden))), clock)
-    output, took_s = _durations(blocks.adapted(None, blocks.forward(Inputs(span, hidden), key)), clock)
+    whole, *_ = _durations(blocks.adapted(None, blocks.forward(CallInputs(span, hidden))), clock)
+    output, took_s = _durations(blocks.adapted(None, blocks.forward(CallInputs(span, hidden), key)), clock)
     assert max(took_s) <= CPU_PIECE_S
     assert len(took_s) > 4, "it is cut by rows, too, so that the gradients of a piece end in time"
     torch.testing.assert_close(output, whole, rtol=1e-5, atol=1e-5)
 
     pace_s = 1e-6
-    _durations(blocks.adapted(None, blocks.forward(Inputs(span, hidden))), clock)
-    found, took_s = _durations(blocks.adapted(None, blocks.backward(Inputs(span, hidden), grad, key)), clock)
-    wanted, _ = _durations(unbound.adapted(None, unbound.backward(Inputs(span, hidden), grad)), clock)
+    _durations(blocks.adapted(None, blocks.forward(CallInputs(span, hidden))), clock)
+    found, took_s = _durations(blocks.adapted(None, blocks.backward(CallInputs(span, hidden), grad, key)), clock)
+    wanted, _ = _durations(unbound.adapted(None, unbound.backward(CallInputs(span, hidden), grad)), clock)
     torch.testing.assert_close(found.hidden, wanted.hidden, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kept_bytes", "forwards"), [(0, 7), (1 << 30, 4), (20_000, 6)], ids=["none", "all", "one"])
 def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kept_bytes, forwards):
-    monkeypatch.setattr("potluck_engine.loaded_blocks._KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr("potluck_engine.compute.loaded_blocks._KEPT_BYTES", kept_bytes)
     span = Span(0, 4)
     forward, runs = BlockSpan.forward, _noted_runs(monkeypatch)
     hidden, grad = hidden_states(1, 6), hidden_states(1, 6, seed=1)
     prompts = hidden_states(4, 3, seed=2).view(4, 1, 3, 64)
-    pieces = LoadedBlocks(load(span), piece_tokens=5).backward(Inputs(span, hidden, prompts), grad)  # one block each
+    pieces = LoadedBlocks(load(span), piece_tokens=5).backward(
+        CallInputs(span, hidden, prompts), grad
+    )  # one block each
     result = _result(pieces)
     assert len(runs) == forwards
     leaves = [hidden.clone().requires_grad_(), prompts.clone().requires_grad_()]
@@ -123,7 +125,7 @@ def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kep
 
 @pytest.mark.parametrize(("room", "has_prompts"), [(1 << 30, True), (60_000, False)], ids=["all", "some"])
 async def test_a_forward_that_is_trained_is_not_computed_again(monkeypatch, network, blocks, room, has_prompts):
-    monkeypatch.setattr("potluck_engine.loaded_blocks._KEPT_BYTES", room)
+    monkeypatch.setattr("potluck_engine.compute.loaded_blocks._KEPT_BYTES", room)
     hidden, grad = hidden_states(4, 6), hidden_states(4, 6, seed=1)
     prompts = hidden_states(2, 3, seed=2).view(2, 1, 3, 64) if has_prompts else None
     asked = BackwardRequest("golden", SPAN, hidden, grad, prompts)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from potluck_engine.choices import ChoiceBook
+from potluck_engine.serving.audits import ChoiceBook
 from torch import Tensor
 
 from potluck.protocol.blocks import PeerId, Span
@@ -77,7 +77,7 @@ def test_sessions_that_are_too_long_and_those_that_nobody_used_make_room() -> No
 
 def test_ended_sessions_are_told_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
-    monkeypatch.setattr("potluck_engine.choices.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("potluck_engine.serving.audits.time.monotonic", lambda: now_s)
     book = ChoiceBook()
     book.note(ANA, "s", step(0, [[1, 2]]))
     book.end(ANA, "s")

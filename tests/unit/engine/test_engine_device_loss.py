@@ -10,8 +10,8 @@ import pytest
 import torch
 from helpers.lone_engine import INPUTS, Machine
 from potluck_engine.compute.failures import DeviceLostError
-from potluck_engine.engine_reports import EngineReporter
-from potluck_engine.live_span import grow
+from potluck_engine.engine_process import EngineReporter
+from potluck_engine.life.block_changes import grow
 
 from potluck.errors import PotluckError
 from potluck.protocol.messages import StepRequest
@@ -35,7 +35,7 @@ def lose(monkeypatch: pytest.MonkeyPatch) -> Lose:
         raise ILLEGAL
 
     monkeypatch.setattr("potluck.blocks.accelerators.synchronize", synchronize)
-    monkeypatch.setattr("potluck.blocks.span.trim_memory", synchronize)
+    monkeypatch.setattr("potluck.blocks.span.block_span.trim_memory", synchronize)
     return lambda name: monkeypatch.setattr(name, fail)
 
 
@@ -68,16 +68,16 @@ async def step(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("place", "use"),
     [
-        ("potluck_engine.memory_watch.checksum", watch_memory),
-        ("potluck_engine.server.checksum", examine),
-        ("potluck_engine.engine_reports.memory_of", report),
-        ("potluck.blocks.weights.SpanWeights.restore", restore),
-        ("potluck_engine.service.measure_speed", restore),
-        ("potluck_engine.block_loader.load", move),
-        ("potluck_engine.block_loader.check", move),
+        ("potluck_engine.compute.failures.weight_checksum", watch_memory),
+        ("potluck_engine.life.engine.weight_checksum", examine),
+        ("potluck_engine.engine_process.memory_of", report),
+        ("potluck.blocks.streaming.weights.SpanWeights.restore", restore),
+        ("potluck_engine.serving.service.measure_speed", restore),
+        ("potluck_engine.weights.block_loader.load_blocks", move),
+        ("potluck_engine.weights.block_loader.check_blocks", move),
         ("potluck_engine.memory.paging.Paging.ask", step),
         ("potluck_engine.memory.paging.Paging.settle", step),
-        ("potluck.blocks.kv.KvMemory.reserve", step),
+        ("potluck.blocks.cache.kv_memory.KvMemory.reserve", step),
     ],
     ids=lambda value: value.rpartition(".")[2] if isinstance(value, str) else "",
 )
@@ -85,7 +85,7 @@ async def test_an_engine_ends_when_its_device_is_lost_wherever_that_shows(
     place: str, use: Callable[[Machine], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lose: Lose
 ) -> None:
     """And the loss keeps it neither from telling why nor from leaving the swarm."""
-    monkeypatch.setattr("potluck_engine.memory_watch._PAUSE_S", 0.01)
+    monkeypatch.setattr("potluck_engine.compute.failures._PAUSE_S", 0.01)
     machine = Machine(tmp_path)
     async with machine.engine as engine:
         if use is report:

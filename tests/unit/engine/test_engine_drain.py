@@ -8,10 +8,10 @@ from helpers.engine_peers import until
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
 from helpers.launches import launch_of
-from potluck_engine.server import Engine
+from potluck_engine.life.engine import Engine
 
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import Span
 
 ONE = {"max_new_tokens": 1, "do_sample": False}

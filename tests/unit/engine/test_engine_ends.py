@@ -15,18 +15,18 @@ import torch
 from helpers.client_world import prompt, world
 from helpers.engine_peers import CHECKPOINT, SWARM, until
 from helpers.lone_engine import Machine
-from potluck_control.engine_messages import Freed
+from potluck_control.processes.engine_messages import Freed
 from torch import Tensor, nn
 from transformers.generation.streamers import BaseStreamer
 
-from potluck.checkpoint.output_head import checksum, load_output_head
+from potluck.checkpoint.ends import load_output_head, weight_checksum
 from potluck.checkpoint.source import open_checkpoint
-from potluck.client.near_head import NearHead
+from potluck.client.ends import NearHead
 from potluck.protocol.codec import decode
-from potluck.protocol.near_head import VERSION, Hello, Ready, Refused, Rows, framed, length_of
+from potluck.protocol.local_messages import VERSION, GatewayHead, HeadRefusal, HeadRows, Ready, framed, length_of
 
 HEAD = load_output_head(open_checkpoint(str(CHECKPOINT)))
-HELLO = Hello(VERSION, SWARM.prefix, "float32", tuple(HEAD.weight.shape), checksum(HEAD.weight))
+HELLO = GatewayHead(VERSION, SWARM.prefix, "float32", tuple(HEAD.weight.shape), weight_checksum(HEAD.weight))
 INPUTS = torch.randn(1, 1, HEAD.in_features, generator=torch.Generator().manual_seed(0))
 HEAD_BYTES = HEAD.weight.nbytes
 
@@ -69,7 +69,7 @@ async def said(path: Path, data: bytes) -> list[object]:
         async with asyncio.timeout(60):
             while True:
                 messages.append(
-                    decode(Ready | Refused, await reader.readexactly(length_of(await reader.readexactly(2))))
+                    decode(Ready | HeadRefusal, await reader.readexactly(length_of(await reader.readexactly(2))))
                 )
     except (asyncio.IncompleteReadError, ConnectionError):
         return messages
@@ -88,7 +88,7 @@ async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own
         await wait_near(gateway)
         held = weakref.ref(engine._ends._head.weight)
         freed: list[bool] = []
-        monkeypatch.setattr("potluck_engine.server.release_memory", lambda _: freed.append(held() is None))
+        monkeypatch.setattr("potluck_engine.life.engine.release_memory", lambda _: freed.append(held() is None))
         await engine.offload()
         assert freed == [True]
         assert Freed() in machine.events
@@ -141,14 +141,14 @@ async def test_answers_have_the_same_tokens_wherever_the_head_is_and_when_its_en
     ("hello", "reason"),
     [
         (b"\0\5hello", "JSON"),
-        (framed(Rows(1)), "Rows"),
-        (framed(Hello(VERSION + 1, SWARM.prefix, "float32", HELLO.shape, HELLO.checksum)), "another head"),
-        (framed(Hello(VERSION, "other", "float32", HELLO.shape, HELLO.checksum)), "another head"),
-        (framed(Hello(VERSION, SWARM.prefix, "bfloat16", HELLO.shape, HELLO.checksum)), "another head"),
-        (framed(Hello(VERSION, SWARM.prefix, "float32", (1, 1), HELLO.checksum)), "another head"),
-        (framed(Hello(VERSION, SWARM.prefix, "float32", HELLO.shape, HELLO.checksum + 1)), "another head"),
-        (framed(HELLO) + framed(Rows(0)), "0 rows"),
-        (framed(HELLO) + framed(Rows(65)), "65 rows"),
+        (framed(HeadRows(1)), "Rows"),
+        (framed(GatewayHead(VERSION + 1, SWARM.prefix, "float32", HELLO.shape, HELLO.checksum)), "another head"),
+        (framed(GatewayHead(VERSION, "other", "float32", HELLO.shape, HELLO.checksum)), "another head"),
+        (framed(GatewayHead(VERSION, SWARM.prefix, "bfloat16", HELLO.shape, HELLO.checksum)), "another head"),
+        (framed(GatewayHead(VERSION, SWARM.prefix, "float32", (1, 1), HELLO.checksum)), "another head"),
+        (framed(GatewayHead(VERSION, SWARM.prefix, "float32", HELLO.shape, HELLO.checksum + 1)), "another head"),
+        (framed(HELLO) + framed(HeadRows(0)), "0 rows"),
+        (framed(HELLO) + framed(HeadRows(65)), "65 rows"),
         (framed(HELLO) + framed(HELLO), "Hello"),
     ],
 )
@@ -157,7 +157,7 @@ async def test_whoever_asks_as_no_gateway_does_is_refused_with_a_reason(
 ) -> None:
     async with Machine(tmp_path, head_socket=path).engine:
         *_, last = await said(path, hello)
-        assert isinstance(last, Refused)
+        assert isinstance(last, HeadRefusal)
         assert reason in last.reason
         await wait_near(gateway)
 
@@ -167,9 +167,9 @@ async def test_without_room_the_head_stays_away_and_after_the_last_gateway_its_m
 ) -> None:
     async with Machine(tmp_path, head_socket=path).engine as engine:
         room = HEAD_BYTES - 1
-        monkeypatch.setattr("potluck_engine.ends.room_beside", lambda *_, **given: room)
+        monkeypatch.setattr("potluck_engine.serving.output_head.room_beside", lambda *_, **given: room)
         with monkeypatch.context() as unread:
-            unread.setattr("potluck_engine.ends.load_output_head", None)
+            unread.setattr("potluck_engine.serving.output_head.load_output_head", None)
             (refused,) = await said(path, framed(HELLO))
         assert "has no room" in refused.reason
         room += 1

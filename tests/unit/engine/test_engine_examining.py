@@ -10,13 +10,13 @@ from helpers.client_world import World, world
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
 from helpers.launches import launch_of
-from potluck_control.engine_messages import Examined
-from potluck_engine.server import Engine
+from potluck_control.processes.engine_messages import Examined
+from potluck_engine.life.engine import Engine
 
 from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership
 from potluck.membership.records import WrongResults, write_report
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import Span
 
 SPAN = Span(2, 4)
@@ -24,7 +24,7 @@ SPAN = Span(2, 4)
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_engine.examining._DELAY_S", 0.0)
+    monkeypatch.setattr("potluck_engine.serving.audits._DELAY_S", 0.0)
 
 
 async def start_engine(there: World, folder: Path, events: list[object]) -> Engine:

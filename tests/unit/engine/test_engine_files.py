@@ -12,15 +12,15 @@ import torch
 from helpers.damage import DAMAGES, flip_bits
 from helpers.engine_peers import CHECKPOINT, local_steps, refused_with, until
 from helpers.lone_engine import INPUTS, Machine
-from potluck_control.engine_messages import FilesChanged, Offline, Online
-from potluck_engine import file_watch, memory_watch, server
-from potluck_engine.compute.failures import DeviceWatch
-from potluck_engine.file_watch import FileWatch
-from potluck_engine.memory_watch import MemoryWatch
+from potluck_control.processes.engine_messages import FilesChanged, Offline, Online
+from potluck_engine.compute import failures as file_watch
+from potluck_engine.compute import failures as memory_watch
+from potluck_engine.compute.failures import DeviceWatch, FileWatch, MemoryWatch
+from potluck_engine.life import engine as server
 from torch import nn
 
-from potluck.blocks.span import load_span
-from potluck.checkpoint.output_head import checksum
+from potluck.blocks.span.block_span import load_span
+from potluck.checkpoint.ends import weight_checksum
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
@@ -239,7 +239,7 @@ async def test_weights_that_moved_or_were_freed_are_not_damaged() -> None:
 
 def test_equal_weights_have_equal_sums() -> None:
     weights = torch.arange(10, dtype=torch.bfloat16)
-    assert checksum(weights[1:]) == checksum(weights[1:].clone())
+    assert weight_checksum(weights[1:]) == weight_checksum(weights[1:].clone())
 
 
 async def test_files_that_become_right_end_no_drain(served: Callable[..., Machine], folder: Path) -> None:

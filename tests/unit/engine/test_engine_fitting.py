@@ -8,15 +8,21 @@ import torch
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
 from helpers.launches import changed, launch_of
-from potluck_control.devices import parse_max_memory
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_engine import fitting
-from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
+from potluck_control.processes.launch_spec import LaunchSpec, ServingLimits
+from potluck_control.setting_values import parse_max_memory
+from potluck_engine.weights import fitting
+from potluck_engine.weights.fitting import (
+    cache_tokens,
+    choose_dtype,
+    num_blocks_that_fit,
+    placement_alone,
+    resolved_limits,
+)
 
 from potluck.blocks.accelerators import DeviceMemory
-from potluck.blocks.residency import BlockSize, Room, place
-from potluck.blocks.span import BlockSpan
-from potluck.checkpoint.output_head import load_output_head
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.streaming.placement import BlockSize, Room, place
+from potluck.checkpoint.ends import load_output_head
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
@@ -57,7 +63,7 @@ def test_more_blocks_fit_when_weights_and_cache_take_fewer_bits_but_one_at_least
 def test_a_machine_alone_reads_from_disk_what_its_memory_may_not_hold(
     checkpoint: Checkpoint, max_memory: str, num_from_disk: int, tmp_path: Path
 ) -> None:
-    placement = alone(checkpoint, "cpu", "bfloat16", "none", max_memory, folder=tmp_path)
+    placement = placement_alone(checkpoint, "cpu", "bfloat16", "none", max_memory, folder=tmp_path)
     assert placement.disk_bytes == num_from_disk * placement.sizes[0]
 
 
@@ -81,7 +87,7 @@ def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
 def test_the_number_format_is_one_that_the_device_computes_in_unless_told_otherwise(
     wanted: str, device: str, quantization: str, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck_engine.fitting._multiplies_bfloat16", lambda device: device == "cuda")
+    monkeypatch.setattr("potluck_engine.weights.fitting._multiplies_bfloat16", lambda device: device == "cuda")
     assert choose_dtype(wanted, device, quantization) == chosen
 
 
@@ -226,7 +232,7 @@ def test_a_late_gateway_gets_what_weights_and_sessions_leave(blocks: BlockSpan) 
 
 def test_a_processor_computes_no_head_for_gateways_which_have_it_too(tmp_path: Path) -> None:
     spec = changed(CONFIG, head_socket=tmp_path / "head.sock", device="cpu")
-    assert fitting.resolved(spec).head_socket is None
+    assert fitting.resolve_spec(spec).head_socket is None
 
 
 def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
@@ -296,7 +302,7 @@ def test_a_card_beside_ram_of_its_own_serves_several_times_as_many_blocks_of_a_m
 ) -> None:
     spec = changed(MIXED, **changes)
     assert (num_blocks_that_fit(mixture, spec), num_blocks_that_fit(mixture, spec, with_ram=False)) == (blocks, before)
-    assert fitting.window(mixture, spec) == (blocks, blocks == before and not spec.serve.devices)
+    assert fitting.choose_num_blocks(mixture, spec) == (blocks, blocks == before and not spec.serve.devices)
     if not spec.serve.devices:
         span = Span(0, blocks)
         room = fitting.weight_room(mixture, span, spec, folder=tmp_path)
@@ -311,14 +317,14 @@ def test_a_card_beside_ram_of_its_own_serves_several_times_as_many_blocks_of_a_m
 @pytest.mark.usefixtures("gaming_pc")
 def test_without_native_kernels_blocks_stream_as_before(mixture: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "native_kernels", lambda: None)
-    assert fitting.window(mixture, MIXED) == (2, True)
+    assert fitting.choose_num_blocks(mixture, MIXED) == (2, True)
 
 
 @pytest.mark.usefixtures("gaming_pc")
 def test_a_machine_alone_computes_experts_in_ram_before_it_streams(mixture: Checkpoint, tmp_path: Path) -> None:
-    placement = alone(mixture, "cuda:0", "bfloat16", "int4", "cuda:0=7GiB,cpu=60GB", folder=tmp_path)
+    placement = placement_alone(mixture, "cuda:0", "bfloat16", "int4", "cuda:0=7GiB,cpu=60GB", folder=tmp_path)
     assert len(placement.split) == 60_000_000_000 // 1_509_949_440
-    assert alone(mixture, "cpu", "bfloat16", "int4", "", folder=tmp_path).split == []
+    assert placement_alone(mixture, "cpu", "bfloat16", "int4", "", folder=tmp_path).split == []
     found = fitting.mixture_of(mixture, "bfloat16", "int4")
     assert (found.num_experts, found.num_chosen) == (128, 8)
     assert found.num_bytes == 94 * 1_509_949_440

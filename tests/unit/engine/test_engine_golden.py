@@ -13,13 +13,12 @@ import torch
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import GOLDEN, payload_of
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
 
 from potluck.membership.identity import base58_decode
-from potluck.petals.envelopes import read_envelope
-from potluck.petals.packing import unpack
-from potluck.petals.protobuf import bytes_field
-from potluck.petals.protocols import CHECK, INFO
+from potluck.petals.envelopes import bytes_field, read_envelope
+from potluck.petals.metadata import unpack
+from potluck.petals.names import CHECK, INFO
 from potluck.petals.tensors import float_tensor
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError

@@ -7,17 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine import member_files, sharing
-from potluck_engine.member_files import MemberFiles
-from potluck_engine.sharing import MAX_STREAMS_OF_A_PERSON, SharedWeights
+from potluck_engine.weights import member_files
+from potluck_engine.weights import member_files as sharing
+from potluck_engine.weights.member_files import MAX_STREAMS_OF_A_PERSON, MemberFiles, SharedWeights
 
 from potluck.errors import CheckpointError, PotluckError
-from potluck.manifest import PIECE_BYTES, ManifestFile, Manifests, make_manifest
+from potluck.model_files import PIECE_BYTES, ManifestFile, Manifests, make_manifest
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 from potluck.wire.message import decode_request, encode
-from potluck.wire.protocols import WEIGHTS
-from potluck.wire.weights import PieceRequest
+from potluck.wire.protocols import WEIGHTS, PieceRequest
 
 WEIGHTS_FILE = "model.safetensors"
 NUM_PIECES = 6

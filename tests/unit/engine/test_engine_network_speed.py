@@ -5,14 +5,14 @@ import random
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import server_of
-from potluck_engine.network_speed import (
+from potluck_engine.network.link_speed import (
     DAY_BYTES,
     DEFAULT_MBPS,
     EXCHANGE_BYTES,
     RELAYED_SHARE,
     NetworkSpeed,
     choose_peers,
-    worth,
+    estimate_own_link,
 )
 
 from potluck.protocol.blocks import PeerId, Span
@@ -109,9 +109,9 @@ async def test_a_link_is_never_worth_more_than_the_users_cap(pair: Pair) -> None
 
 
 def test_one_peer_that_boasts_does_not_count_and_neither_do_slow_ones() -> None:
-    assert worth([]) == 0
-    assert worth([20]) == 20
-    assert worth([3, 20, 20, 20, 20, 1e9]) == 20
+    assert estimate_own_link([]) == 0
+    assert estimate_own_link([20]) == 20
+    assert estimate_own_link([3, 20, 20, 20, 20, 1e9]) == 20
 
 
 def test_those_before_and_after_come_first_and_no_more_than_sixteen() -> None:

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.lone_engine import SWARM
-from potluck_control.launch_spec import LaunchSpec
-from potluck_control.network_report import NetworkReport, Reach
-from potluck_engine import node as engine_node
-from potluck_engine.node import Node
-from potluck_engine.reachability import Reachability
+from potluck_control.processes.engine_report import NetworkReport, Reach
+from potluck_control.processes.launch_spec import LaunchSpec
+from potluck_engine.network import node as engine_node
+from potluck_engine.network.node import Node
+from potluck_engine.network.reachability import Reachability
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import PeerId

@@ -14,17 +14,17 @@ import torch
 from helpers.engine_peers import SWARM, local_steps, settle, until
 from helpers.lone_engine import INPUTS, SPAN, Machine
 from helpers.tiny_models import FAMILIES, save_config
-from potluck_control.engine_messages import Freed, Offline, Online
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine import fitting
-from potluck_engine.kept_passes import PassKey
-from potluck_engine.live_span import grow
-from potluck_engine.loaded_blocks import LoadedBlocks
-from potluck_engine.memory_watch import MemoryWatch
-from potluck_engine.service import Service
+from potluck_control.processes.engine_messages import Freed, Offline, Online
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.compute.failures import MemoryWatch
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.passes import PassKey
+from potluck_engine.life.block_changes import grow
+from potluck_engine.serving.service import Service
+from potluck_engine.weights import fitting
 
-from potluck.blocks.span import BlockSpan
-from potluck.blocks.weights import SpanWeights
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.streaming.weights import SpanWeights
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -131,7 +131,7 @@ async def test_freed_is_said_when_nothing_is_held_and_the_memory_went_back(
         assert len(held()) > 6
         happened: list[str] = []
         monkeypatch.setattr(
-            "potluck_engine.server.release_memory", lambda _: happened.append("held" if held() else "released")
+            "potluck_engine.life.engine.release_memory", lambda _: happened.append("held" if held() else "released")
         )
         engine._on_event = lambda event: happened.append(type(event).__name__)
         await engine.offload()
@@ -211,7 +211,7 @@ async def test_a_new_block_that_cannot_be_joined_to_the_others_is_freed(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = Mock(span=Span(3, 4))
-    monkeypatch.setattr("potluck_engine.live_span.reshaped", Mock(side_effect=torch.OutOfMemoryError))
+    monkeypatch.setattr("potluck_engine.life.block_changes.reshape_span", Mock(side_effect=torch.OutOfMemoryError))
 
     async def load(_: Span) -> Mock:
         return new

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from potluck_engine.memory.page_admission import (
+    HELD_S,
     IDLE_S,
     MAX_PASSES,
     Grant,
@@ -14,7 +15,6 @@ from potluck_engine.memory.page_admission import (
     Refuse,
     Spill,
 )
-from potluck_engine.memory.reservations import HELD_S
 
 from potluck.protocol.blocks import PeerId
 

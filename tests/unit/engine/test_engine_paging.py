@@ -11,10 +11,10 @@ from helpers.engine_peers import Client, Server, hidden_states, is_close, local_
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
 from msgspec.structs import replace
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.launch_spec import ServingLimits
 from torch import Tensor
 
-from potluck.blocks.span import load_span
+from potluck.blocks.span.block_span import load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError

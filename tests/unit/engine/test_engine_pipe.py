@@ -9,13 +9,13 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from helpers.engine_peers import SWARM
 from helpers.launches import launch_of
-from potluck_control import engine_messages as messages
-from potluck_engine import pipe
+from potluck_control.processes import engine_messages as messages
+from potluck_engine import engine_process as pipe
 from potluck_engine.daemon_pipe import DaemonPipe
 
 from potluck.membership.membership import Membership
 
-EARLY = (messages.Worth(()), messages.Members(()))
+EARLY = (messages.Worth(()), messages.MemberRecords(()))
 
 
 @pytest.mark.parametrize("before", [(), EARLY], ids=["at once", "after other messages"])

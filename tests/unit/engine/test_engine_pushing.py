@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, load, opening, refused_with, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.pushing import TAKES_AHEAD, SessionPushes
+from potluck_engine.serving.pushing import TAKES_AHEAD, SessionPushes
 
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span

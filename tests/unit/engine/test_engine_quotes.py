@@ -7,10 +7,10 @@ import pytest
 from helpers.engine_peers import Client, Server, hidden_states, opening, refused_with, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from msgspec.structs import replace
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine.load import LoadMeter, link_wait_s
-from potluck_engine.memory import reservations
-from potluck_engine.memory.reservations import HELD_S, Reservations
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.compute.speed import LoadMeter, link_wait_s
+from potluck_engine.memory import page_admission as reservations
+from potluck_engine.memory.page_admission import HELD_S, Reservations
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code

@@ -16,18 +16,17 @@ import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from helpers.launches import launch_of
 from helpers.lone_engine import Machine
-from potluck_control.devices import check_devices
-from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
+from potluck_control.setting_values import check_devices
+from potluck_engine.compute.loaded_blocks import CallInputs, LoadedBlocks
+from potluck_engine.life.engine import Engine
 from potluck_engine.ranks import processes
-from potluck_engine.ranks.mailbox import Mailbox, RankInbox
-from potluck_engine.ranks.processes import RankProcesses
-from potluck_engine.ranks.ranked import loaded_blocks
-from potluck_engine.server import Engine
+from potluck_engine.ranks.processes import Mailbox, RankInbox, RankProcesses
+from potluck_engine.ranks.ranked import make_loaded_blocks
 from torch import Tensor
 
-from potluck.blocks.kv import KvMemory, KvSequence
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
@@ -121,7 +120,7 @@ def _blocks(engine: Engine) -> BlockSpan:
 
 
 def _compare_all(blocks: BlockSpan) -> None:
-    together, one = loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(load(SPAN), piece_tokens=512)
+    together, one = make_loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(load(SPAN), piece_tokens=512)
     for compare in (_compare_sessions_alone, _compare_calls, _compare_steps):
         compare(together, one)
 
@@ -153,8 +152,8 @@ def _compare_calls(together: LoadedBlocks, one: LoadedBlocks) -> None:
     prompts = torch.randn((2, 1, 3, 64), generator=torch.Generator().manual_seed(2))
     results = []
     for blocks in (together, one):
-        output = _finish(blocks.forward(Inputs(SPAN, hidden, prompts)))
-        gradients = _finish(blocks.backward(Inputs(SPAN, hidden, prompts), grad))
+        output = _finish(blocks.forward(CallInputs(SPAN, hidden, prompts)))
+        gradients = _finish(blocks.backward(CallInputs(SPAN, hidden, prompts), grad))
         results.append((output, gradients.hidden, gradients.prompts))
     for ours, theirs in zip(*results, strict=True):
         assert close_to(ours, theirs)

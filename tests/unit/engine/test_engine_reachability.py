@@ -6,17 +6,16 @@ from itertools import islice
 import pytest
 from helpers.engine_peers import refused_with
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_control.network_report import NetworkReport, Reach
-from potluck_engine.reachability import Reachability, judge, nearest, pauses_s, relays_of
+from potluck_control.processes.engine_report import NetworkReport, Reach
+from potluck_engine.network.reachability import Reachability, judge, nearest_relays, pauses_s, relays_of
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import PERSON
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code
-from potluck.wire.dial_back import DialBack, Reachable
 from potluck.wire.message import decode_reply, decode_request, encode
-from potluck.wire.protocols import DIAL_BACK
+from potluck.wire.protocols import DIAL_BACK, DialBack, Reachable
 
 HOME, PUBLIC = "192.168.77.2", "45.45.7.1"
 
@@ -158,7 +157,7 @@ def test_relays_are_the_bootstrap_peers_and_then_who_was_met() -> None:
 def test_the_nearest_relays_are_taken_and_silent_ones_come_last() -> None:
     relays = [f"/ip4/45.45.7.{number}/tcp/1/p2p/{name}" for number, name in enumerate("abcdef")]
     rtts_s = {PeerId("b"): 0.2, PeerId("c"): 0.1, PeerId("f"): 0.05}
-    assert [addr[-1] for addr in nearest(relays, rtts_s)] == ["f", "c", "b", "a"]
+    assert [addr[-1] for addr in nearest_relays(relays, rtts_s)] == ["f", "c", "b", "a"]
 
 
 def test_a_network_within_one_machine_is_local() -> None:

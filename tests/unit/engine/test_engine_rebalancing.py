@@ -15,22 +15,23 @@ import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, local_steps, opening
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.launches import changed, launch_of
-from potluck_control.engine_messages import EngineEvent, Moving, Online, Placed, Reshaped, Settled
-from potluck_control.launch_spec import LaunchSpec
-from potluck_engine import neighbours, rebalancing
-from potluck_engine.block_fetching import BlockFetching
-from potluck_engine.neighbours import following
+from potluck_control.processes.engine_messages import EngineEvent, Moving, Online, Placed, Reshaped, Settled
+from potluck_control.processes.launch_spec import LaunchSpec
+from potluck_engine.life import rebalancing
+from potluck_engine.life.block_changes import BlockFetching
+from potluck_engine.life.engine import Engine
+from potluck_engine.life.rebalancing import next_span
+from potluck_engine.network import reachability as neighbours
+from potluck_engine.network.reachability import next_in_ring
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
-from potluck_engine.rebalancing import next_span
-from potluck_engine.server import Engine
 
-from potluck.blocks.span import BlockSpan
+from potluck.blocks.span.block_span import BlockSpan
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.directory.directory import Directory
 from potluck.errors import CheckpointError
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
+from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
@@ -59,9 +60,9 @@ def test_where_nothing_stays_the_target_is_begun_anew() -> None:
 
 def test_everybody_is_watched_by_as_many_as_they_watch() -> None:
     peers = [PeerId(name) for name in "adcbefg"]
-    watched = [other for peer in peers for other in following(peers, peer, 3)]
+    watched = [other for peer in peers for other in next_in_ring(peers, peer, 3)]
     assert sorted(watched) == sorted(3 * peers)
-    assert following(peers[:2], PeerId("a"), 3) == ["d"]
+    assert next_in_ring(peers[:2], PeerId("a"), 3) == ["d"]
 
 
 class Swarm:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from helpers.engine_peers import Client, hidden_states, opening, refused_with, serve
 from helpers.fake_network import FakeNetwork
-from potluck_control.outbox import Outbox, empty_outbox
-from potluck_engine import receipts
-from potluck_engine.receipts import NO_TAB, ServerTab, Tabs
+from potluck_control.processes.receipt_outbox import ReceiptOutbox, empty_outbox
+from potluck_engine.serving import receipts
+from potluck_engine.serving.receipts import NO_TAB, ServerTab, Tabs
 
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Booking, PeerId, PersonId, Span
@@ -210,6 +210,6 @@ def test_a_full_disk_stops_no_work_and_the_daemon_is_told(bench: Bench, monkeypa
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Outbox, "append", full)
+    monkeypatch.setattr(ReceiptOutbox, "append", full)
     assert bench.take(bench.opened(), 1, 10)
     assert len(bench.told) == 1

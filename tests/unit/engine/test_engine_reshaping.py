@@ -21,10 +21,11 @@ from helpers.engine_peers import (
     until,
 )
 from helpers.fake_network import FakeNetwork
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine import inference, loaded_blocks
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.compute import loaded_blocks
+from potluck_engine.serving import session_stream as inference
 
-from potluck.blocks.reshaping import reshaped
+from potluck.blocks.span.reshaping import reshape_span
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepRequest
@@ -33,13 +34,13 @@ from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepReque
 async def grow(server: Server, block: int) -> None:
     old, new = server.serving.blocks.whole, load(Span(block, block + 1))
     span = Span(min(old.span.start, block), max(old.span.end, block + 1))
-    await server.serving.change(reshaped([new, old] if block < old.span.start else [old, new], span))
+    await server.serving.change(reshape_span([new, old] if block < old.span.start else [old, new], span))
 
 
 async def shrink(server: Server, span: Span, *, patience_s: float = 60.0) -> None:
     old = server.serving.blocks.whole
     await server.serving.hand_over(span, patience_s=patience_s)
-    await server.serving.change(reshaped([old], span))
+    await server.serving.change(reshape_span([old], span))
     for block in old.span:
         if block not in span:
             old.weights.let_go(Span(block, block + 1))

@@ -2,7 +2,7 @@
 
 from helpers.server_records import server_of
 from potluck_control.methods.members import SeenServer
-from potluck_engine.placement.swarm_outlook import seen_servers
+from potluck_engine.placement.outlook import seen_servers
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import ServerState

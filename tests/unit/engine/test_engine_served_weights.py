@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from potluck_engine.served_weights import ServedWeights
+from potluck_engine.weights.block_loader import ServedWeights
 
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span

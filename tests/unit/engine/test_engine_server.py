@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from helpers.engine_peers import SWARM
 from helpers.lone_engine import SPAN, Machine
-from potluck_control.engine_messages import Joining, Measured, Offline, Online, Placed, Starting
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.processes.engine_messages import Joining, Measured, Offline, Online, Placed, Starting
+from potluck_control.processes.launch_spec import ServingLimits
 
 from potluck.directory.directory import Directory
 from potluck.errors import CheckpointError, PotluckError, UsageError

@@ -11,10 +11,10 @@ import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, settle, until
 from helpers.fake_network import FakeHost
 from msgspec.structs import replace
-from potluck_control.launch_spec import ServingLimits
-from potluck_engine import inference
-from potluck_engine.pushing import TAKES_AHEAD
-from potluck_engine.sessions import QUIET_S, SessionTable, session_to_end
+from potluck_control.processes.launch_spec import ServingLimits
+from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving.admission import QUIET_S, SessionTable, session_to_end
+from potluck_engine.serving.pushing import TAKES_AHEAD
 
 from potluck.p2p import frames
 from potluck.protocol.blocks import PersonId, Span

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.server_records import server_of
-from potluck_engine import offload_probe
-from potluck_engine.offload_probe import probe
-from potluck_engine.token_cost import (
+from potluck_engine.weights import offloading as offload_probe
+from potluck_engine.weights.offloading import (
     HopCost,
     MachineRates,
     Mixture,
     SwarmCost,
     break_even_round_trip_s,
+    measure_offloading,
     offloaded_step_s,
     swarm_step,
 )
 
-from potluck.blocks.residency import BlockSize, Placement, Room, place
+from potluck.blocks.streaming.placement import BlockSize, Placement, Room, place
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.routing.route import Route, RouteHop
@@ -88,7 +88,7 @@ def test_the_break_even_point_makes_both_equal() -> None:
 def test_the_probe_runs_the_engine_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offload_probe, "_HIDDEN_SIZE", 128)
     monkeypatch.setattr(offload_probe, "_LEAST_S", 0.0)
-    found = probe(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2, expert_rows=1)
+    found = measure_offloading(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2, expert_rows=1)
     assert min(found.resident_bps, found.ram_bps, found.disk_bps, found.processor_bps) > 0
     assert list(tmp_path.iterdir()) == []
 
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(UsageError, match="cannot write"):
-        probe(blocked / "folder", device="cpu", dtype=torch.float32, quantization="none", rows=1)
+        measure_offloading(blocked / "folder", device="cpu", dtype=torch.float32, quantization="none", rows=1)
 
 
 @pytest.mark.parametrize(("share", "is_real"), [(None, False), (0.5, False), (0.95, True)])

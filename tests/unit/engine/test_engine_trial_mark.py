@@ -12,15 +12,18 @@ import torch
 from helpers.engine_peers import CHECKPOINT, until
 from helpers.lone_engine import Machine
 from helpers.spans import span_of
-from potluck_engine import block_loader, service
-from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
-from potluck_engine.trial_mark import FAULT, TrialMark, forget_marks
+from potluck_engine.serving import service
+from potluck_engine.weights import block_loader
+from potluck_engine.weights.block_loader import BlockLoader
+from potluck_engine.weights.loading import FAULT, TrialMark, forget_marks
 
-from potluck.blocks import accelerators, span, trial
-from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.ragged import RaggedRunner
-from potluck.blocks.span import BlockSpan
+from potluck.blocks import accelerators
+from potluck.blocks.kernels.support import NoKernels
+from potluck.blocks.span import block_span as span
+from potluck.blocks.span import trial
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.blocks.span.ragged_runner import RaggedRunner
 from potluck.protocol.blocks import Span
 from potluck.tasks import cancel_and_wait
 
@@ -78,7 +81,7 @@ def test_after_a_fault_in_a_trial_later_processes_run_plain_for_a_day_and_say_so
 
 
 @pytest.mark.parametrize(
-    "changed", ["torch.cuda.get_device_name", "potluck_engine.trial_mark._version_of", "os.getpid", "family"]
+    "changed", ["torch.cuda.get_device_name", "potluck_engine.weights.loading._version_of", "os.getpid", "family"]
 )
 def test_a_mark_counts_only_for_what_was_tried_and_when_its_process_is_over(
     changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.members import NOW_S, World, invited, joined, person
-from potluck_engine.wrong_results import Rechecks, reports_in
+from potluck_engine.serving.audits import Rechecks, reports_in
 from torch import Tensor
 
 from potluck.audit.choices import WINDOW_TOKENS
@@ -21,7 +21,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ForwardRequest, TensorReply
 from potluck.protocol.records import NumberFormat
 from potluck.wire.calls import RequestJoiner
-from potluck.wire.limits import Limits
+from potluck.wire.message import Limits
 
 ANA, BOB, EVE, CEM = (Identity.generate() for _ in range(4))
 SPAN, TOKENS = Span(0, 4), 40

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from helpers.words_model import Words, call, running, server_of, thought
-from potluck_gateway.answers.answer import ToolCall
+from potluck_gateway.exchange import ToolCall
 from potluck_gateway.server import GatewayServer
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from potluck_gateway.answers.answer import ToolCall
-from potluck_gateway.answers.conversations import Conversation, Conversations, Thoughts, shared_tokens
-from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.answers.conversations import Conversation, Conversations, RememberedThinking, shared_tokens
+from potluck_gateway.exchange import ChatMessage, ChatRequest, ToolCall
 
 SYSTEM = list(range(100, 140))
 FIRST = [*SYSTEM, *range(200, 260)]
@@ -170,14 +169,14 @@ def test_thoughts_come_back_however_a_program_writes_the_arguments_of_a_call(ret
     def called(arguments: str) -> ChatMessage:
         return ChatMessage("assistant", "", (ToolCall("call_1", "add", arguments),))
 
-    thoughts, asked = Thoughts(), asking("Hi")
+    thoughts, asked = RememberedThinking(), asking("Hi")
     thoughts.note(asked, replace(called('{"a": 1, "b": "é"}'), thinking="Hm."))
     again = replace(asked, messages=(*asked.messages, called(returned)))
     assert thoughts.restored(again).messages[1].thinking == "Hm."
 
 
 def test_thoughts_come_back_to_the_answer_that_they_were_for_and_to_no_other_key() -> None:
-    thoughts, asked = Thoughts(), asking("Hi")
+    thoughts, asked = RememberedThinking(), asking("Hi")
     thoughts.note(asked, ChatMessage("assistant", "Yes?", thinking="Hm."))
 
     def thinking(*said: str, owner: str = "ana") -> str:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from helpers.family_fixtures import family_folder  # noqa: F401 (a fixture)
 from helpers.words_model import offered
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_gateway.answers import drafting
-from potluck_gateway.answers.drafting import Drafting
+from potluck_gateway.answers.drafting import DraftModels
 
 from potluck.protocol.swarm import LOCAL_REVISION, Draft
 
@@ -44,8 +44,8 @@ class World:
         self.large = Large()
         self.now_s = 1000.0
 
-    def drafting(self, *, is_allowed: bool = True) -> Drafting:
-        made = Drafting(reserve_bytes=100, is_allowed=is_allowed, spare=lambda reserve: self.spare_bytes - reserve)
+    def drafting(self, *, is_allowed: bool = True) -> DraftModels:
+        made = DraftModels(reserve_bytes=100, is_allowed=is_allowed, spare=lambda reserve: self.spare_bytes - reserve)
         made.add(self.large, naming(DRAFT))
         return made
 

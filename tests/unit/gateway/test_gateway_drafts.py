@@ -6,8 +6,8 @@ import pytest
 import torch
 from helpers.client_world import world
 from potluck_gateway.answers.completion import Completion, Options, complete
-from potluck_gateway.answers.scoring import Scorer
-from potluck_gateway.requests import Sampling
+from potluck_gateway.answers.follower import Scorer
+from potluck_gateway.exchange import Sampling
 from transformers import SequenceBiasLogitsProcessor
 
 PROMPT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from potluck_gateway.answers.answer import Kind
-from potluck_gateway.answers.reader import Reader
+from potluck_gateway.answers.reader import AnswerReader
+from potluck_gateway.exchange import PartKind
 
 from benchmarks.agent_forms import LAYOUTS, TOOLS, Call, Layout, cases, is_beginning, read, tokens_of
 
@@ -36,13 +36,13 @@ def test_the_arguments_of_a_call_are_passed_on_while_the_model_writes_them(layou
     for size in (40, 400):
         arguments = {"path": "x = {'a': [1]}\n" * size, "where": {"lines": list(range(size))}, "count": 1}
         written = layout.write("", "", [Call("look", arguments)])
-        reader, parts, places = Reader(layout.form(()), TOOLS), [], []
+        reader, parts, places = AnswerReader(layout.form(()), TOOLS), [], []
         for place in range(0, len(written), 5):
             parts += (taken := reader.take(written[place : place + 5]))
             places += [place] * len(taken)
         parts += reader.end(is_cut=False)
         (call,) = reader.calls
-        assert {part.kind for part in parts} == {Kind.CALL}
+        assert {part.kind for part in parts} == {PartKind.CALL}
         assert {part.call.call_id for part in parts if part.call} == {call.call_id}
         assert "".join(part.text for part in parts) == call.arguments
         assert json.loads(call.arguments) == arguments

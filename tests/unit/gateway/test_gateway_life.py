@@ -8,13 +8,12 @@ import ollama
 import openai
 import pytest
 from helpers.words_model import TOKEN, Words, exchange, running, server_of
-from potluck_gateway import reply
-from potluck_gateway.formats.chat import ChatFormat
-from potluck_gateway.formats.completions import CompletionFormat
-from potluck_gateway.formats.messages import MessageFormat
+from potluck_gateway import streaming as reply
+from potluck_gateway.exchange import ContextLengthError
+from potluck_gateway.formats.anthropic import MessageFormat
 from potluck_gateway.formats.ollama import OllamaFormat
+from potluck_gateway.formats.openai import ChatFormat, CompletionFormat
 from potluck_gateway.formats.responses import ResponseFormat
-from potluck_gateway.requests import ContextLengthError
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import SwarmError

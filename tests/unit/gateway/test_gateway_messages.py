@@ -8,9 +8,18 @@ import anthropic
 import httpx2
 import pytest
 from helpers.words_model import TOKEN, Words
-from potluck_gateway.answers.answer import Answer, Begun, Part, ToolCall
-from potluck_gateway.formats.messages import MessageFormat, parse_message_request
-from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest, ContextLengthError
+from potluck_gateway.exchange import (
+    ANY_OBJECT,
+    Answer,
+    AnswerBegun,
+    AnswerPart,
+    BadRequestError,
+    ChatMessage,
+    ChatRequest,
+    ContextLengthError,
+    ToolCall,
+)
+from potluck_gateway.formats.anthropic import MessageFormat, parse_message_request
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError
@@ -55,7 +64,7 @@ def test_anthropics_client_reads_thinking_text_and_calls(
 
 def test_signs_of_life_come_first_then_the_prompts_tokens_and_last_how_many_were_known() -> None:
     written = MessageFormat("m", parse())
-    said = written.begin() + written.wait(NOTHING) + written.begun(Begun(7)) + written.part(Part("Hi"))
+    said = written.begin() + written.wait(NOTHING) + written.begun(AnswerBegun(7)) + written.part(AnswerPart("Hi"))
     said += written.end((Answer("Hi", "stop", 7, 1, cached_tokens=4),))
     answer = httpx2.Response(200, headers={"Content-Type": written.media_type}, content=said)
     fake = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer))

@@ -19,15 +19,34 @@ from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import completion
-from potluck_gateway.answers import model as gateway_model
-from potluck_gateway.answers.answer import Answer, Begun, Part, TokenScore, Told, ToolCall
-from potluck_gateway.answers.completion import Completion, Decoder, Draw, Options, Text, check_length, complete
+from potluck_gateway.answers import swarm_chat as gateway_model
+from potluck_gateway.answers.completion import (
+    Completion,
+    DrawToken,
+    Options,
+    TextTokenizer,
+    TokenDecoder,
+    check_length,
+    complete,
+)
+from potluck_gateway.answers.follower import Scorer
 from potluck_gateway.answers.grammar import Grammars, closed
-from potluck_gateway.answers.model import SwarmChat
 from potluck_gateway.answers.prompts import Prompts, plain_prompt
-from potluck_gateway.answers.scoring import Scorer
+from potluck_gateway.answers.swarm_chat import SwarmChat
 from potluck_gateway.answers.templates import BoundedRenderer, TemplateLimits
-from potluck_gateway.requests import ChatMessage, ChatRequest, Sampling, Tool, Tools
+from potluck_gateway.exchange import (
+    Answer,
+    AnswerBegun,
+    AnswerEvent,
+    AnswerPart,
+    ChatMessage,
+    ChatRequest,
+    Sampling,
+    TokenScore,
+    Tool,
+    ToolCall,
+    Tools,
+)
 from tokenizers import decoders, models
 from transformers import (
     AutoModelForCausalLM,
@@ -43,7 +62,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from potluck.client.report import HopReport, RouteReport
+from potluck.client.session.reports import HopReport, RouteReport
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.sentences import Sentence
@@ -51,7 +70,7 @@ from potluck.sentences import Sentence
 ASKED = (ChatMessage("user", "Hello"),)
 
 
-class Letters(Text):
+class Letters(TextTokenizer):
     """Token n is the letter n; the demo model's tokenizer is behind everything else."""
 
     def __init__(self) -> None:
@@ -103,12 +122,12 @@ def chat(model: Silent | None = None) -> SwarmChat:
     return SwarmChat(model or Silent(), Letters(), max_tokens=100)
 
 
-def answer_to(max_tokens: int = 100, **asked: Any) -> tuple[Answer, list[Part]]:
+def answer_to(max_tokens: int = 100, **asked: Any) -> tuple[Answer, list[AnswerPart]]:
     """Return the answer to a request, and the parts in which it came."""
-    told: list[Told] = []
+    told: list[AnswerEvent] = []
     answer = chat().answer(ChatRequest(ASKED, max_tokens=max_tokens, **asked), told.append)
-    assert told.pop(0) == Begun(answer.prompt_tokens)
-    return answer, [part for part in told if isinstance(part, Part)]
+    assert told.pop(0) == AnswerBegun(answer.prompt_tokens)
+    return answer, [part for part in told if isinstance(part, AnswerPart)]
 
 
 @pytest.mark.usefixtures("answered")
@@ -178,7 +197,7 @@ def test_an_answer_ends_at_the_end_tokens_of_every_file_and_not_at_its_limit_the
 def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
     asked, made = ChatRequest(ASKED), chat()
 
-    def gone(_: Told) -> None:
+    def gone(_: AnswerEvent) -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
@@ -197,7 +216,7 @@ def test_a_prompt_longer_than_the_model_is_refused_before_anything_is_computed()
 
 
 def test_of_a_conversation_that_is_far_too_long_only_the_beginning_is_read() -> None:
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     text.tokenizer.chat_template = EVERYTHING
     prompts, read = Prompts(text, 100), []
     tokenize = text.tokenizer._encode_plus
@@ -219,12 +238,12 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
         all_three.wait(60)
         return Completion()
 
-    def gone(told: Told) -> None:
+    def gone(told: AnswerEvent) -> None:
         if isinstance(told, Sentence):
             raise BrokenPipeError
 
     monkeypatch.setattr(gateway_model, "complete", complete)
-    told: list[Told] = []
+    told: list[AnswerEvent] = []
     made = chat(model)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(made.answer, ChatRequest(ASKED), gone)
@@ -233,7 +252,7 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
         model.on_wait((Span(3, 4),))
         all_three.wait(60)
         assert first.result().text == second.result().text == ""
-    assert [type(one) for one in told] == [Begun, Sentence]
+    assert [type(one) for one in told] == [AnswerBegun, Sentence]
 
 
 def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> None:
@@ -281,7 +300,7 @@ def test_a_draw_leaves_what_the_warpers_of_transformers_leave(
     ):
         warped = warper(None, warped)
     want = warped[0].softmax(0)
-    draw = Draw(1, temperature, top_k, top_p, min_p)
+    draw = DrawToken(1, temperature, top_k, top_p, min_p)
     tokens, chances = draw._left(scores[0])
     got = torch.zeros(5000).index_add(0, torch.arange(5000) if tokens is None else tokens, chances / chances.sum())
     assert float((got - want).abs().sum()) < 1e-3
@@ -336,7 +355,7 @@ def test_a_model_without_a_template_goes_on_from_a_script() -> None:
 
 def prompt_by(template: str | None, *messages: ChatMessage, **asked: Any) -> str:
     """Return the prompt that a template makes, with the demo model's tokenizer."""
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     text.tokenizer.chat_template = template
     tokens = Prompts(text).prepare(ChatRequest(messages or ASKED, **asked)).tokens
     return text.decode(tokens[0].tolist())
@@ -401,7 +420,7 @@ call.function.arguments | tojson }}}</tool_call>{% if call.id | length != 9 %}{{
 
 
 def test_a_models_own_template_is_used_and_may_refuse() -> None:
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     assert prompt_by(text.tokenizer.chat_template) == "User: Hello\nAssistant:"
     assert prompt_by(None) == "Hello"
     assert prompt_by("{{ mood }} {{ messages[0].content }}", template_kwargs={"mood": "calm"}) == "calm Hello"
@@ -420,7 +439,7 @@ def test_a_models_own_template_is_used_and_may_refuse() -> None:
     ids=["huge text", "huge number"],
 )
 def test_a_template_that_needs_too_much_is_refused(template: str) -> None:
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     text.tokenizer.chat_template = template
     told = [{"role": "user", "content": "Hello"}]
     limits = TemplateLimits(compute_s=0, more_bytes=1 << 26)
@@ -497,7 +516,7 @@ def test_objects_have_the_keys_that_a_schema_lists_unless_it_says_otherwise() ->
 
 
 def test_a_grammar_that_gives_up_is_over_and_not_whole() -> None:
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     grammars = Grammars(text.tokenizer, [text.tokenizer.eos_token_id])
     for said, is_over, is_whole in (("true", True, True), ("tr", False, False), ("x", True, False)):
         grammar = grammars.of_text('{"type": "boolean"}')
@@ -539,14 +558,14 @@ def test_tokenizer_json_is_enough_and_a_checkpoints_own_code_is_never_run(tmp_pa
     (folder / "tokenizer_config.json").unlink()
     if said is not None:
         (folder / "tokenizer_config.json").write_text(json.dumps(said))
-    text = Text(folder)
+    text = TextTokenizer(folder)
     assert text.decode(text.encode("Hello")[0].tolist()) == "Hello"
     assert said is None or text.tokenizer.eos_token == "Z"
 
 
 @pytest.mark.parametrize("decoder", ["bytes", "pieces"])
 def test_a_text_and_how_it_goes_on_are_the_decode_of_all_tokens(tmp_path: Path, decoder: str) -> None:
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     if decoder == "pieces":  # as SentencePiece: a space at the beginning of a text is not written
         vocabulary = {"▁Once": 0, "▁upon": 1, "▁a": 2, "<0xC3>": 3, "<0xA4>": 4, "▁time": 5, "s": 6}
         made = tokenizers.Tokenizer(models.BPE(vocabulary, [], byte_fallback=True))
@@ -557,7 +576,7 @@ def test_a_text_and_how_it_goes_on_are_the_decode_of_all_tokens(tmp_path: Path, 
     else:
         tokens = text.encode("Once upon a time, ä 日本 🎉 so")[0].tolist()
     for cut in range(1, len(tokens)):
-        taken = Decoder(text, tokens[:cut])
+        taken = TokenDecoder(text, tokens[:cut])
         said = "".join([*map(taken.take, tokens[cut:]), taken.rest()])
         if not text.decode(tokens[:cut]).endswith("\N{REPLACEMENT CHARACTER}"):
             assert text.decode(tokens[:cut]) + said == text.decode(tokens)
@@ -566,14 +585,14 @@ def test_a_text_and_how_it_goes_on_are_the_decode_of_all_tokens(tmp_path: Path, 
 
 def test_a_checkpoint_without_a_tokenizer_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no usable tokenizer"):
-        Text(tmp_path)
+        TextTokenizer(tmp_path)
 
 
 @pytest.mark.parametrize("few", [3, 1024])
 def test_tokens_are_drawn_as_often_as_their_chances_say(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without tokens that count together."""
     monkeypatch.setattr(completion, "_SORTED", few)
-    scores, draw = torch.tensor([0.5, -1.0, 1.5, 0.0, -0.5, 2.0]), Draw(11, 0.8, 0, 1.0, 0.0)
+    scores, draw = torch.tensor([0.5, -1.0, 1.5, 0.0, -0.5, 2.0]), DrawToken(11, 0.8, 0, 1.0, 0.0)
     drawn = torch.bincount(torch.tensor([draw.draw(scores, at) for at in range(6000)]), minlength=6)
     expected = 6000 * (scores / 0.8).softmax(0)
     assert float(((drawn - expected) ** 2 / expected).sum()) < 20.5  # one draw in a thousand would be further off
@@ -582,7 +601,7 @@ def test_tokens_are_drawn_as_often_as_their_chances_say(few: int, monkeypatch: p
 def test_a_drafter_that_is_nearly_right_draws_what_the_model_draws() -> None:
     scores = torch.randn(200, generator=torch.Generator().manual_seed(3))
     other = scores + 0.1 * torch.randn(200, generator=torch.Generator().manual_seed(4))
-    draw = Draw(5, 1.0, 0, 0.9, 0.0)
+    draw = DrawToken(5, 1.0, 0, 0.9, 0.0)
     same = [draw.draw(scores, at) == draw.draw(other, at) for at in range(200)]
     assert sum(same) > 160
     assert len({draw.draw(scores, at) for at in range(200)}) > 30

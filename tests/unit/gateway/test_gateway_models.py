@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from helpers.words_model import TOKEN, Words, offered, running
-from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.models import LoadedModel, Models
-from potluck_gateway.requests import BadRequestError
+from potluck_gateway.answers.models import LoadedModel, OfferedModels
+from potluck_gateway.exchange import BadRequestError
 from potluck_gateway.server import GatewayServer
 from unit.gateway.test_gateway_server import HELLO, asking, exchange, send, until
 
@@ -47,13 +47,13 @@ def load() -> Loader:
     return Loader()
 
 
-def words_of(models: Models, name: str | None) -> Sequence[str]:
+def words_of(models: OfferedModels, name: str | None) -> Sequence[str]:
     model: Any = models.load(name).result().chat
     return [part.text for part in model.parts]
 
 
 def test_a_name_is_that_of_the_model_and_of_the_swarm_where_an_earlier_one_has_the_same(load: Loader) -> None:
-    models = Models((FRIENDS, FAMILY, WORK), load)
+    models = OfferedModels((FRIENDS, FAMILY, WORK), load)
     assert models.names() == ["small", "owner/large", "small@work"]
     assert [words_of(models, name) for name in (None, "", "small", "small@work")] == [
         *([["friends"]] * 3),
@@ -65,7 +65,7 @@ def test_a_name_is_that_of_the_model_and_of_the_swarm_where_an_earlier_one_has_t
 
 
 def test_a_model_is_loaded_once_when_it_is_first_asked_for(load: Loader) -> None:
-    models = Models((FRIENDS, FAMILY), load)
+    models = OfferedModels((FRIENDS, FAMILY), load)
     load.may_load.clear()
     with ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(words_of, models, "owner/large") for _ in range(4)]
@@ -76,7 +76,7 @@ def test_a_model_is_loaded_once_when_it_is_first_asked_for(load: Loader) -> None
 
 @pytest.mark.parametrize("failure", [SwarmError("nobody answers"), UsageError("no such folder"), OSError("gone")])
 def test_one_that_cannot_be_loaded_is_tried_again_by_the_next_request(load: Loader, failure: Exception) -> None:
-    models = Models((FRIENDS,), load)
+    models = OfferedModels((FRIENDS,), load)
     load.failure = failure
     with pytest.raises(OSError if isinstance(failure, OSError) else SwarmError, match=str(failure)):
         models.load(None).result()
@@ -85,7 +85,7 @@ def test_one_that_cannot_be_loaded_is_tried_again_by_the_next_request(load: Load
 
 
 def test_a_swarm_that_was_left_is_closed_and_its_model_is_gone(load: Loader) -> None:
-    models = Models((FRIENDS, FAMILY), load)
+    models = OfferedModels((FRIENDS, FAMILY), load)
     for name in models.names():
         models.load(name).result()
     models.offer((FRIENDS, WORK))
@@ -96,7 +96,7 @@ def test_a_swarm_that_was_left_is_closed_and_its_model_is_gone(load: Loader) -> 
 
 
 def test_a_swarm_that_was_left_while_its_model_is_loaded_is_closed_after_that(load: Loader) -> None:
-    models = Models((FRIENDS, FAMILY), load)
+    models = OfferedModels((FRIENDS, FAMILY), load)
     load.may_load.clear()
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(words_of, models, "owner/large")
@@ -108,7 +108,7 @@ def test_a_swarm_that_was_left_while_its_model_is_loaded_is_closed_after_that(lo
 
 
 def test_requests_choose_a_swarm_by_its_model(load: Loader) -> None:
-    models = Models((FRIENDS, FAMILY), load)
+    models = OfferedModels((FRIENDS, FAMILY), load)
     first: Any = models.load(None).result().chat
     server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, GatewaySettings(port=0), max_tokens=100)
     with running(server, first):
@@ -128,7 +128,7 @@ def test_requests_choose_a_swarm_by_its_model(load: Loader) -> None:
 
 
 def test_a_caller_that_leaves_while_its_model_is_loaded_frees_its_place_and_stops_nobody_else(load: Loader) -> None:
-    models = Models((FRIENDS, FAMILY), load)
+    models = OfferedModels((FRIENDS, FAMILY), load)
     first: Any = models.load(None).result().chat
     load.may_load.clear()
     server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, GatewaySettings(port=0), max_tokens=100)

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from helpers.words_model import Words, exchange, send
-from potluck_gateway.answers.answer import ToolCall
+from potluck_gateway.exchange import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest, ToolCall
 from potluck_gateway.formats.ollama import parse_ollama
-from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest
 from potluck_gateway.server import GatewayServer
 
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}

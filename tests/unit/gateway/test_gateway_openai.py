@@ -7,13 +7,20 @@ from typing import Any
 import openai
 import pytest
 from helpers.words_model import TOKEN, call, thought
-from potluck_gateway.answers.answer import Answer, Likely, TokenScore, ToolCall
-from potluck_gateway.formats.chat import ChatFormat, parse_chat
-from potluck_gateway.formats.completions import CompletionFormat, parse_completion
-from potluck_gateway.formats.messages import MessageFormat
+from potluck_gateway.exchange import (
+    Answer,
+    BadRequestError,
+    ChatMessage,
+    ChatRequest,
+    Likely,
+    Sampling,
+    TokenScore,
+    ToolCall,
+)
+from potluck_gateway.formats.anthropic import MessageFormat
 from potluck_gateway.formats.ollama import OllamaFormat
+from potluck_gateway.formats.openai import ChatFormat, CompletionFormat, parse_chat, parse_completion
 from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
-from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Sampling
 from potluck_gateway.server import GatewayServer
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]

@@ -9,17 +9,16 @@ from dataclasses import replace
 import pytest
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.answer import Kind
-from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.forms import GENERIC, Form, call_grammar, form_of, opens_thinking
+from potluck_gateway.answers.completion import TextTokenizer
 from potluck_gateway.answers.grammar import Grammars
 from potluck_gateway.answers.prompts import Prompts
-from potluck_gateway.answers.reader import Reader
-from potluck_gateway.requests import ChatMessage, ChatRequest, Tool, Tools
+from potluck_gateway.answers.reader import AnswerReader
+from potluck_gateway.answers.syntax import GENERIC, AnswerSyntax, call_grammar, opens_thinking, syntax_of
+from potluck_gateway.exchange import ChatMessage, ChatRequest, PartKind, Tool, Tools
 
 TOOLS = Tools((Tool("add", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),))
-HERMES = form_of('<think> <tool_call> "arguments": ', ())
-LLAMA = form_of('Respond in the format {"name": function name, "parameters": dictionary}.', ())
+HERMES = syntax_of('<think> <tool_call> "arguments": ', ())
+LLAMA = syntax_of('Respond in the format {"name": function name, "parameters": dictionary}.', ())
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
 READ = ("add", {"a": 1})
 
@@ -32,7 +31,7 @@ def _loaded(arguments: str) -> object:
 
 
 def read(
-    form: Form,
+    form: AnswerSyntax,
     written: str,
     tools: Tools | None = TOOLS,
     *,
@@ -43,14 +42,14 @@ def read(
     """Return the text, the thinking and the calls of an answer, which is the same in pieces of any size."""
     found = []
     for size in (1, 2, 5, 1000):
-        reader = Reader(form, tools, special=special, thinks=thinks)
+        reader = AnswerReader(form, tools, special=special, thinks=thinks)
         parts = []
         for run in re.split(f"({'|'.join(map(re.escape, special))})", written) if special else [written]:
             pieces = [run] if run in special else [run[at : at + size] for at in range(0, len(run), size)]
             for piece in pieces:
                 parts += reader.take(piece, is_special=piece in special)
         parts += reader.end(is_cut=is_cut)
-        said = {kind: "".join(part.text for part in parts if part.kind is kind) for kind in Kind}
+        said = {kind: "".join(part.text for part in parts if part.kind is kind) for kind in PartKind}
         calls = [(call.name, _loaded(call.arguments)) for call in reader.calls]
         streamed: dict[str, str] = {}
         for part in parts:
@@ -58,7 +57,7 @@ def read(
                 streamed[part.call.call_id] = streamed.get(part.call.call_id, "") + part.text
         assert {call.call_id: call.arguments for call in reader.calls}.items() <= streamed.items()
         assert len({call.call_id for call in reader.calls}) == len(calls)
-        found.append((said[Kind.TEXT], said[Kind.THINKING], calls))
+        found.append((said[PartKind.TEXT], said[PartKind.THINKING], calls))
     assert all(one == found[0] for one in found)
     return found[0]
 
@@ -91,7 +90,7 @@ def test_thinking_that_the_prompt_has_begun_ends_at_its_tag() -> None:
 
 def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
     tokens = ("<think>", "</think>", "<|im_end|>")
-    reader = Reader(HERMES, None, special=tokens)
+    reader = AnswerReader(HERMES, None, special=tokens)
     parts = [*reader.take("<think>", is_special=True), *reader.take("no </think> yet")]
     parts += [
         *reader.take("</think>", is_special=True),
@@ -99,8 +98,8 @@ def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
         *reader.take("<|im_end|>", is_special=True),
     ]
     assert [(part.kind, part.text) for part in parts + reader.end(is_cut=False)] == [
-        (Kind.THINKING, "no </think> yet"),
-        (Kind.TEXT, "Yes"),
+        (PartKind.THINKING, "no </think> yet"),
+        (PartKind.TEXT, "Yes"),
     ]
 
 
@@ -127,8 +126,8 @@ def test_calls_with_tags_in_their_texts_or_the_same_ids_are_kept() -> None:
 )
 def test_a_call_that_never_ends_is_read_in_time_that_grows_with_it(template: str, begin: str, more: str) -> None:
     """The patterns would take hours for this if they tried every way to cut it."""
-    form = form_of(template, ())
-    reader = Reader(form, TOOLS)
+    form = syntax_of(template, ())
+    reader = AnswerReader(form, TOOLS)
     parts = [*reader.take(begin), *reader.take(more * 20_000), *reader.end(is_cut=False)]
     assert sum(len(part.text) for part in parts) > 0
 
@@ -182,7 +181,7 @@ KIMI = "<|tool_calls_section_begin|><|tool_call_begin|>functions.{}:0<|tool_call
 def test_tags_are_told_from_what_only_looks_like_them(
     template: str, special: Collection[str], written: str, text: str, calls: list[object]
 ) -> None:
-    assert read(form_of(template, special), written, special=special) == (text, "", calls)
+    assert read(syntax_of(template, special), written, special=special) == (text, "", calls)
 
 
 @pytest.mark.parametrize(
@@ -199,14 +198,14 @@ def test_arguments_become_json_where_models_write_what_is_nearly_json(written: s
     call = f'<tool_call>{{"name": "add", "arguments": {written}}}</tool_call> Done'
     assert read(HERMES, call) == ("Done", "", [("add", arguments)])
     call = f"<tool_call><function=add>{written}</function></tool_call> Done"
-    assert read(form_of("<function= <parameter=", ()), call) == ("Done", "", [("add", arguments)])
+    assert read(syntax_of("<function= <parameter=", ()), call) == ("Done", "", [("add", arguments)])
 
 
 def test_a_tag_that_ends_values_is_text_where_nothing_follows_that_may_follow_a_value() -> None:
     file = "<config>\n  <parameter>a</parameter>\n  <other/>\n</config>"
     pairs = f"<parameter=b>\n{file}\n</parameter>\n<parameter=a>\n1\n</parameter>"
     call = f"<tool_call>\n<function=add>\n{pairs}\n</function>\n</tool_call>"
-    assert read(form_of("<function= <parameter=", ()), call)[2] == [("add", {"b": file, "a": 1})]
+    assert read(syntax_of("<function= <parameter=", ()), call)[2] == [("add", {"b": file, "a": 1})]
 
 
 def test_broken_arguments_end_where_their_object_ends() -> None:
@@ -223,7 +222,7 @@ def test_a_call_whose_arguments_are_broken_is_a_call_all_the_same_and_is_not_sai
 
 
 @pytest.mark.parametrize("form", [HERMES, GENERIC])
-def test_a_call_that_the_limit_cuts_leaves_nothing_in_the_text(form: Form) -> None:
+def test_a_call_that_the_limit_cuts_leaves_nothing_in_the_text(form: AnswerSyntax) -> None:
     for end in range(1, len(CALL)):
         text, _, calls = read(form, f"So: {CALL[:end]}", is_cut=True)
         assert (text.strip(), calls) in (("So:", []), ("So:", [READ]))
@@ -264,11 +263,11 @@ def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]
     ],
 )
 def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(template: str) -> None:
-    tokenizer = Text(resource(DEMO_MODEL)).tokenizer
+    tokenizer = TextTokenizer(resource(DEMO_MODEL)).tokenizer
     closed = {"type": "object", "additionalProperties": False}
     one = {"properties": {"a": {"$ref": "#/$defs/one"}}, "required": ["a"], "$defs": {"one": {"const": 1}}}
     tools = (Tool("add", closed | one), Tool("clock", closed))
-    form = form_of(template, ())
+    form = syntax_of(template, ())
     grammars = Grammars(tokenizer, [tokenizer.eos_token_id])
     for seed in range(6):
         assert form.calls is not None
@@ -286,7 +285,7 @@ def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(te
 
 
 def test_a_call_that_must_be_made_is_taught_in_words_where_arguments_are_no_json() -> None:
-    text = Text(resource(DEMO_MODEL))
+    text = TextTokenizer(resource(DEMO_MODEL))
     text.tokenizer.chat_template = "{{ tools }}<function=NAME><parameter=KEY>{{ messages }}"
     asked = ChatRequest((ChatMessage("user", "Hi"),), tools=TOOLS)
     own, forced = (
@@ -317,10 +316,10 @@ def test_a_call_that_must_be_made_is_taught_in_words_where_arguments_are_no_json
     ],
 )
 def test_values_of_pairs_and_objects_in_any_order_are_read(template: str, written: str, calls: list[object]) -> None:
-    assert read(form_of(template, ()), written) == ("", "", calls)
+    assert read(syntax_of(template, ()), written) == ("", "", calls)
 
 
 def test_the_id_that_a_model_gives_a_call_is_kept() -> None:
-    reader = Reader(form_of("<|tool_call_begin|>", ()), TOOLS)
+    reader = AnswerReader(syntax_of("<|tool_call_begin|>", ()), TOOLS)
     reader.take(KIMI.format("add"))
     assert reader.calls[0].call_id == "functions.add:0"

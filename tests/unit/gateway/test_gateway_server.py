@@ -17,13 +17,12 @@ from typing import Any
 import pytest
 from helpers.words_model import DETAILS, TOKEN, WAITING, Words, exchange, running, send, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_gateway import door
-from potluck_gateway.answers.answer import Answer, Embeddings, Part
+from potluck_gateway import access as door
 from potluck_gateway.client import ask, complete
-from potluck_gateway.requests import ChatMessage, ContextLengthError, Prompt
-from potluck_gateway.server import Answered, GatewayServer
+from potluck_gateway.exchange import Answer, AnswerPart, ChatMessage, ContextLengthError, Embeddings, Prompt
+from potluck_gateway.server import AnsweredRequest, GatewayServer
 
-from potluck.client.leaving import ends_with_caller
+from potluck.client.loop import on_cancel
 from potluck.errors import PotluckError, SwarmError, UsageError
 
 CHAT = "/v1/chat/completions"
@@ -104,7 +103,7 @@ def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: Ga
 
 
 def test_each_whole_answer_is_counted_for_its_key(model: Words) -> None:
-    answered: list[Answered] = []
+    answered: list[AnsweredRequest] = []
     made = server_of(model, on_answered=answered.append)
     with running(made, model) as server:
         send(server, HELLO)
@@ -319,7 +318,7 @@ class Blocked(Words):
     def _wait(self) -> None:
         if not self.is_blocked.is_set():
             is_over = threading.Event()
-            with ends_with_caller(is_over.set):
+            with on_cancel(is_over.set):
                 self.is_blocked.set()
                 is_over.wait()
             raise BrokenPipeError
@@ -362,7 +361,7 @@ def test_a_caller_that_reads_nothing_ends_its_generation(
     server: GatewayServer, model: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "SOCKET_TIMEOUT_S", 0.01)
-    model.parts[0] = Part("a" * (1 << 25))
+    model.parts[0] = AnswerPart("a" * (1 << 25))
     model.may_end.clear()
     with closing(asking(server, HELLO | {"stream": True})):
         assert model.is_cut.wait(60)

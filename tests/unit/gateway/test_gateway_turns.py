@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 import torch
-from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.model import SwarmChat
-from potluck_gateway.formats.chat import ChatFormat, parse_chat
-from potluck_gateway.formats.messages import MessageFormat, parse_message_request
+from potluck_gateway.answers.completion import TextTokenizer
+from potluck_gateway.answers.swarm_chat import SwarmChat
+from potluck_gateway.exchange import ChatRequest
+from potluck_gateway.formats.anthropic import MessageFormat, parse_message_request
+from potluck_gateway.formats.openai import ChatFormat, parse_chat
 from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
-from potluck_gateway.requests import ChatRequest
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
@@ -225,7 +225,7 @@ SHAPES = [
 ]
 
 
-def _text(folder: Path, template: str) -> Text:
+def _text(folder: Path, template: str) -> TextTokenizer:
     """Return a tokenizer with a token for each byte and each tag."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     made = Tokenizer(BPE({letter: number for number, letter in enumerate(alphabet)}, []))
@@ -234,7 +234,7 @@ def _text(folder: Path, template: str) -> Text:
     made.add_special_tokens([AddedToken(tag, special=True) for tag in _TAGS if tag.startswith("<|")])
     made.add_tokens([AddedToken(tag, normalized=False) for tag in _TAGS if not tag.startswith("<|")])
     PreTrainedTokenizerFast(tokenizer_object=made, eos_token=_ENDS[0], chat_template=template).save_pretrained(folder)
-    return Text(folder)
+    return TextTokenizer(folder)
 
 
 def _shared(one: list[int], other: list[int]) -> int:

@@ -6,13 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from potluck_gateway.formats.chat import ChatFormat
-from potluck_gateway.formats.completions import CompletionFormat
-from potluck_gateway.formats.messages import MessageFormat
+from potluck_gateway.exchange import ChatRequest
+from potluck_gateway.formats.anthropic import MessageFormat
 from potluck_gateway.formats.ollama import OllamaFormat
+from potluck_gateway.formats.openai import ChatFormat, CompletionFormat
 from potluck_gateway.formats.responses import ResponseFormat
 from potluck_gateway.formats.writing import dumps
-from potluck_gateway.requests import ChatRequest
 
 from potluck.sentences import NOTHING
 

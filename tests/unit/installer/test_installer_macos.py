@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from potluck_daemon.host.launch_agents import APP, DAEMON, agent
+from potluck_daemon.host.login import APP, DAEMON, agent
 
 from installer.icon import SIZES, icns
 from installer.macos import bundle

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from potluck_daemon.updates.freshness import KnownPublisher, accept
 from potluck_daemon.updates.manifest import read_offer
+from potluck_daemon.updates.publisher import KnownPublisher, accept
 
 from installer.release import MANIFEST, load_key, new_key, public_part, release
 from installer.tree import product_version

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from installer.icon import ico
-from installer.windows import files, setup
+from installer.windows import setup
+from installer.windows import setup as files
 
 SOURCE = Path(__file__).parents[3]
 

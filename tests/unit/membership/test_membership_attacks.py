@@ -22,7 +22,7 @@ from potluck.membership.records import (
     Record,
     RecordError,
     Remove,
-    consenting,
+    consent_to_listing,
     raw_content,
     read_all,
     read_record,
@@ -180,7 +180,7 @@ async def test_a_removed_machine_takes_its_runs_along_and_returns_by_no_pass(the
     there.confirm(ANA, ana.roster.guests.values())
     cleo = cleo.knowing(ana.roster)
     assert cleo.person_key is not None
-    cleo = cleo.with_machine(consenting(key, cleo.person_public, laptop.private_key, "laptop"))
+    cleo = cleo.with_machine(consent_to_listing(key, cleo.person_public, laptop.private_key, "laptop"))
     ana.publish([cleo.machines])
     ticket = write_pass(key, run.public_key, laptop.private_key, there.now_s)
     await ana.answer_present(encode(Presentation(ticket=ticket)), run.peer_id)

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 from helpers.members import NOW_S, decided, founded
-from potluck_control.methods.computers import MIN_PASSWORD_CHARS
+from potluck_control.methods.members import MIN_PASSWORD_CHARS
 
 from potluck.errors import UsageError
-from potluck.membership import sealing
-from potluck.membership.backup import MAX_BACKUP_BYTES, back_up, read_backup
+from potluck.membership import backup as sealing
+from potluck.membership.backup import MAX_BACKUP_BYTES, back_up, read_backup, seal, unseal
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.records import NOTHING, Confirm, EndInvite
-from potluck.membership.sealing import seal, unseal
 from potluck.protocol.swarm import new_swarm
 
 PASSWORD = "correct horse battery"

@@ -22,7 +22,7 @@ from potluck.membership.records import (
     RecordError,
     Request,
     Ticket,
-    consenting,
+    consent_to_listing,
     read_all,
     read_record,
     sign,
@@ -45,7 +45,7 @@ def listing(person: Membership, number: int, *machines: Machine, key: Ed25519Pri
 
 
 def agreeing(person: Membership, machine: Identity, name: str = "laptop") -> Machine:
-    return consenting(person.members().swarm_key, person.person_public, machine.private_key, name)
+    return consent_to_listing(person.members().swarm_key, person.person_public, machine.private_key, name)
 
 
 def machines_of(members: Members, name: str) -> set[bytes]:

@@ -7,7 +7,7 @@ import pytest_asyncio
 from helpers.members import NOW_S, World, decided, founded, invited, joined, names, person
 
 from potluck.errors import UsageError
-from potluck.membership.enrolling import NEWCOMERS_OF_A_PLACE, Newcomers, place_of
+from potluck.membership.budgets import NEWCOMERS_OF_A_PLACE, Newcomers, place_of
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, decode_invite, encode_invite, public_invite

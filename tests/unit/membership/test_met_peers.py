@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from potluck.membership.identity import Identity
-from potluck.membership.met_peers import MAX_ADDRESSES, MAX_PEERS, MetPeers, merged
+from potluck.membership.joined import MAX_ADDRESSES, MAX_PEERS, MetPeers, merged
 
 PEERS = [Identity.generate().peer_id for _ in range(MAX_PEERS + 2)]
 

@@ -9,18 +9,18 @@ from helpers.members import among, appointed, decided, enrolled, founded, invite
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import decode_invite, encode_invite
-from potluck.membership.leadership import SwarmModel, choose_draft, choose_model, remove
+from potluck.membership.leadership import ChosenModel, choose_draft, choose_model, remove
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.records import MAX_RECORD_BYTES, ChooseDraft
 from potluck.protocol.swarm import Draft, new_swarm
 
 WEIGHTS = bytes(range(32))
-OTHER = SwarmModel("owner/other", 24, "1" * 40, WEIGHTS)
-SMALL = SwarmModel("owner/small", 6, "2" * 40, WEIGHTS)
+OTHER = ChosenModel("owner/other", 24, "1" * 40, WEIGHTS)
+SMALL = ChosenModel("owner/small", 6, "2" * 40, WEIGHTS)
 DRAFT = Draft(SMALL.name, SMALL.revision, WEIGHTS.hex())
 
 
-def chosen(membership: Membership, model: SwarmModel = OTHER) -> Membership:
+def chosen(membership: Membership, model: ChosenModel = OTHER) -> Membership:
     return decided(membership, choose_model(membership, model))
 
 
@@ -66,16 +66,16 @@ def test_only_leaders_choose_and_what_an_admin_chose_outlasts_the_admin() -> Non
 
 def test_the_longest_choice_fits_into_a_record_and_impossible_ones_are_refused() -> None:
     founder = founded(Identity.generate())
-    longest = SwarmModel("m" * 160, 9999, "r" * 64, WEIGHTS)
+    longest = ChosenModel("m" * 160, 9999, "r" * 64, WEIGHTS)
     _, (record,) = founder.writing([choose_model(founder, longest)], 1.0)
     assert len(record.data) <= MAX_RECORD_BYTES
-    wrong = [SwarmModel("a", 0, "main"), SwarmModel("a", 1, ""), SwarmModel("a", 1, "main", b"short")]
+    wrong = [ChosenModel("a", 0, "main"), ChosenModel("a", 1, ""), ChosenModel("a", 1, "main", b"short")]
     for model in (*wrong, replace(longest, name="m" * 161)):
         with pytest.raises(UsageError, match="cannot be decided"):
             chosen(founder, model)
 
 
-def drafted(membership: Membership, draft: SwarmModel | None = SMALL) -> Membership:
+def drafted(membership: Membership, draft: ChosenModel | None = SMALL) -> Membership:
     return decided(membership, choose_draft(membership, draft))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from potluck.membership import own_names
-from potluck.membership.own_names import OwnNames, OwnNamesFile, guessed
+from potluck.membership.own_names import OwnNames, OwnNamesFile, guessed_names
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_nobody_is_called_root_on_vm(
     monkeypatch.setattr(own_names.socket, "gethostname", lambda: host)
     monkeypatch.setattr(own_names, "_MACHINE", Path("/nowhere"))
     monkeypatch.setenv("SUDO_USER", sudo)
-    assert guessed() == wanted
+    assert guessed_names() == wanted
 
 
 def test_chosen_names_are_kept_in_the_form_that_records_allow(tmp_path: Path) -> None:

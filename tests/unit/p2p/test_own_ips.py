@@ -2,8 +2,7 @@
 
 import pytest
 
-from potluck.p2p.own_ips import OwnIp, announced, outer_ips
-from potluck.p2p.ports import everywhere
+from potluck.p2p.listening import OwnIp, announced_addresses, everywhere, outer_ips
 
 LOOPBACK = OwnIp("127.0.0.1"), OwnIp("::1")
 LINK = OwnIp("fe80::1"), OwnIp("169.254.7.7")
@@ -71,4 +70,4 @@ TOLD = ("/ip4/127.0.0.1/tcp/31337/p2p/x", "/ip6/::1/tcp/31337/p2p/x", ROUTED)
 def test_a_node_that_listens_everywhere_tells_all_ips_that_lead_to_it(
     told: list[str], listen: list[str], found: list[str]
 ) -> None:
-    assert [*announced(told, listen, [*LOOPBACK, LAN, *DOCKER, UNIQUE, TEMPORARY, GLOBAL_6])] == [*found]
+    assert [*announced_addresses(told, listen, [*LOOPBACK, LAN, *DOCKER, UNIQUE, TEMPORARY, GLOBAL_6])] == [*found]

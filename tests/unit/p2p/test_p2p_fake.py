@@ -7,7 +7,7 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.host_contract import HostContract
 
 from potluck.membership.identity import Identity
-from potluck.p2p.config import RecordCheck
+from potluck.p2p.network import RecordCheck
 
 
 class FakeStarter:

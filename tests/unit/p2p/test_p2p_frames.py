@@ -8,7 +8,7 @@ from in_memory import Pipe, run
 
 from potluck.p2p.frames import JOIN_BELOW_BYTES, UNREAD_S, FrameStream
 from potluck.protocol.codes import Code, Denial, RemoteError
-from potluck.wire.refusals import encode_refusal
+from potluck.wire.errors import encode_refusal
 
 
 def frame(body: bytes, marker: int = 0) -> bytes:

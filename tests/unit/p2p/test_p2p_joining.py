@@ -6,12 +6,12 @@ from itertools import islice, pairwise
 
 import pytest
 
+from potluck.allowance import MAX_STRETCH, stretch
 from potluck.errors import NetworkError
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
-from potluck.p2p.contention import MAX_STRETCH, stretch
+from potluck.p2p.finding import useful, ways_in
 from potluck.p2p.joining import FIRST_DELAY_S, MAX_DELAY_S, TryAgainError, any_of, delays_s, patiently, verdict
-from potluck.p2p.meeting import useful, ways_in
+from potluck.p2p.network import HostConfig
 from potluck.protocol.codes import Code, Denial, RemoteError
 from potluck.protocol.swarm import Swarm
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from potluck.p2p.origins import Origins, origin
+from potluck.p2p.reception import Origins, origin
 from potluck.protocol.blocks import PeerId
 
 

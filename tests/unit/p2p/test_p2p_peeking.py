@@ -3,7 +3,7 @@
 import pytest
 from hivemind.proto import p2pd_pb2 as pb
 
-from potluck.p2p.peeking import PEEK_BYTES, PeekedRequest, peek_request
+from potluck.p2p.encoding import PEEK_BYTES, PeekedRequest, peek_request
 
 CALL, PEER = b"c" * 16, b"p" * 38
 

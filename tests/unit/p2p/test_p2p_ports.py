@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from potluck.errors import NetworkError
-from potluck.p2p.ports import (
+from potluck.p2p.listening import (
     check_announced_address,
     check_listen_address,
     claim_ports,

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from potluck.errors import NetworkError
-from potluck.p2p import silence
-from potluck.p2p.silence import MAX_LOOKS, keep_out, relays_in
+from potluck.p2p import reception as silence
+from potluck.p2p.reception import MAX_LOOKS, disconnect_strangers, relays_in
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
@@ -21,7 +21,7 @@ def test_the_relay_is_the_last_peer_before_the_circuit() -> None:
 async def _ended(
     monkeypatch: pytest.MonkeyPatch, looks: list[dict[PeerId, list[str]] | None], asked: list[PeerId]
 ) -> list[PeerId]:
-    """Return whom `keep_out` disconnects in these looks; all but EVE are known."""
+    """Return whom `disconnect_strangers` disconnects in these looks; all but EVE are known."""
     monkeypatch.setattr(silence, "INTERVAL_S", 0.0)
     ended: list[PeerId] = []
 
@@ -41,7 +41,7 @@ async def _ended(
         raise RemoteError(Code.UNREACHABLE, "gone")
 
     with pytest.raises(asyncio.CancelledError):
-        await keep_out(neighbours, lambda peer: peer != EVE, disconnect, ask)
+        await disconnect_strangers(neighbours, lambda peer: peer != EVE, disconnect, ask)
     return ended
 
 

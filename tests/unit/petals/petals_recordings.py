@@ -10,7 +10,7 @@ from typing import Any
 
 from helpers.golden import GOLDEN
 
-from potluck.wire.limits import Limits
+from potluck.wire.message import Limits
 
 LIMITS = Limits(hidden_size=64, num_blocks=4, max_batch_tokens=8192, max_length=8192, max_frame_bytes=16 << 20)
 

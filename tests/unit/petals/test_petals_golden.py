@@ -10,13 +10,8 @@ import petals_recordings as recordings
 import pytest
 from petals_recordings import LIMITS, Message, plain
 
-from potluck.petals import stateless
-from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
-from potluck.petals.info import decode_info_request, encode_info
-from potluck.petals.packing import unpack
-from potluck.petals.reachability import encode_check_reply
-from potluck.petals.sessions import decode_step, decode_step_reply
-from potluck.petals.stateless import (
+from potluck.petals import calls as stateless
+from potluck.petals.calls import (
     PartsOfCall,
     decode_request,
     most_reply_bytes,
@@ -26,6 +21,10 @@ from potluck.petals.stateless import (
     request_envelope,
     split,
 )
+from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
+from potluck.petals.metadata import unpack
+from potluck.petals.server import decode_info_request, encode_check_reply, encode_info
+from potluck.petals.sessions import decode_step, decode_step_reply
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ServerInfo
 

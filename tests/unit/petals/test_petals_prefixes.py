@@ -2,7 +2,7 @@
 
 import pytest
 
-from potluck.petals.prefixes import default_prefix
+from potluck.petals.names import default_prefix
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from petals_recordings import GOLDEN, plain
 
-from potluck.petals.packing import pack, unpack
+from potluck.petals.metadata import pack, unpack
 from potluck.petals.records import StockServer, parse_stock_server_value, stock_server_value
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from potluck.petals.envelopes import read_envelope
-from potluck.petals.packing import pack, unpack
+from potluck.petals.metadata import pack, unpack
 from potluck.petals.tensors import float_tensor, to_raw
 from potluck.wire.errors import WireError
 

@@ -1,5 +1,5 @@
 import pytest
-from potluck_control import schema
+from potluck_control.api import schema
 from potluck_control.methods.settings import Change
 from potluck_control.states import Reason, State
 

@@ -13,14 +13,13 @@ from potluck_cli import terminal
 from potluck_cli.main import describe
 
 from potluck.directory.fields import read_record, record_values
-from potluck.petals.protobuf import read_text
+from potluck.petals.envelopes import read_text
 from potluck.petals.records import _text as petals_text
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import is_model_name, new_swarm
-from potluck.protocol.texts import Name, is_printable, printable
-from potluck.wire.errors import WireError
-from potluck.wire.refusals import decode_refusal, encode_refusal
+from potluck.protocol.values import Name, is_printable, printable
+from potluck.wire.errors import WireError, decode_refusal, encode_refusal
 
 SWARM = new_swarm("home", "m", 8)
 HOSTILE = ["\x1b[2J", "\x9b2J", "one\rtwo", "\u202egnp.exe", "\u2066x", "a\nb", "\x07", "\ud800"]

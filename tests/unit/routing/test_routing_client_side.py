@@ -4,9 +4,8 @@ import pytest
 from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
-from potluck.routing.affinity import Affinity
+from potluck.routing.experience import Affinity, Pace, Patience, Slowness
 from potluck.routing.latency import estimate_rtts
-from potluck.routing.pace import Pace, Patience, Slowness
 
 ROUTE = ((PeerId("a"), Span(0, 4)), (PeerId("b"), Span(4, 8)))
 OTHER = ((PeerId("c"), Span(0, 8)),)

@@ -35,16 +35,20 @@ from potluck.protocol.messages import (
     Timing,
 )
 from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
-from potluck.wire.adapters import UploadJoiner
-from potluck.wire.adapters import digest_of as adapter_digest
-from potluck.wire.calls import CallRequest, ReplyJoiner, RequestJoiner, decode_choices, decode_quote_request
-from potluck.wire.dial_back import DialBack, Reachable
-from potluck.wire.limits import Limits
-from potluck.wire.message import decode_reply, decode_request, encode, write_message
-from potluck.wire.refusals import encode_refusal
+from potluck.wire.calls import (
+    CallRequest,
+    ReplyJoiner,
+    RequestJoiner,
+    UploadJoiner,
+    decode_choices,
+    decode_quote_request,
+)
+from potluck.wire.calls import digest_of as adapter_digest
+from potluck.wire.errors import encode_refusal
+from potluck.wire.message import Limits, decode_reply, decode_request, encode, write_message
+from potluck.wire.protocols import DialBack, PieceRequest, Reachable
 from potluck.wire.sessions import decode_push, decode_step, decode_step_reply
 from potluck.wire.tensors import encode_tensors, values_of
-from potluck.wire.weights import PieceRequest
 
 LIMITS = Limits(hidden_size=4, num_blocks=8, max_batch_tokens=16, max_length=32, max_frame_bytes=1 << 16)
 HIDDEN = torch.arange(24.0).view(2, 3, 4)

@@ -14,9 +14,8 @@ from potluck.protocol.messages import ForwardRequest, StepRequest
 from potluck.sentences import verbatim
 from potluck.wire import message as layout
 from potluck.wire.calls import RequestJoiner
-from potluck.wire.errors import WireError
+from potluck.wire.errors import WireError, decode_refusal, encode_refusal
 from potluck.wire.message import MAX_FIELD_BYTES, read_message
-from potluck.wire.refusals import decode_refusal, encode_refusal
 from potluck.wire.sessions import decode_step
 from potluck.wire.tensors import WireTensor, encode_parts, encode_tensors
 

@@ -9,7 +9,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest, Pushed, StepReply, StepRequest
 from potluck.wire.calls import RequestJoiner
 from potluck.wire.errors import WireError
-from potluck.wire.limits import Limits
+from potluck.wire.message import Limits
 from potluck.wire.packing import (
     can_pack,
     pack,

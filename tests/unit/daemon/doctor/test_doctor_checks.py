@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 from potluck_cli.main import main
+from potluck_control.api.schema import EngineStatus, ProbeState, ProbeStatus, Status
 from potluck_control.methods.health import Finding, Severity
-from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
-from potluck_control.schema import EngineStatus, ProbeState, ProbeStatus, Status
+from potluck_control.processes.engine_report import NetworkReport
 from potluck_control.settings import GatewaySettings, ServeSettings, Settings
 from potluck_control.states import Reason, State
 from potluck_daemon.doctor import checks, computer, network
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.computer import Clock, Disks
 from potluck_daemon.doctor.finding import ERROR, NOTE, OK, WARNING, Diagnosis, Scene
-from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
+from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
 from potluck_daemon.settings.store import Loaded
 
 from potluck.allowance import Memory
@@ -172,7 +172,7 @@ def test_a_finding_is_a_line_and_its_advice_another_and_an_error_makes_the_exit_
         monkeypatch.setenv(name, str(tmp_path))
     for severity, code in ((ERROR, 1), (WARNING, 0), (OK, 0)):
         found = [Finding(verbatim("Does it work?"), severity, verbatim("broken"), verbatim("mend it"))]
-        monkeypatch.setattr("potluck_cli.doctor.examine", lambda _, found=found: found)
+        monkeypatch.setattr("potluck_cli.upkeep.doctor.examine", lambda _, found=found: found)
         assert main(["doctor"]) == code
         line, advice = capsys.readouterr().out.splitlines()[:2]
         assert (line[1:], advice) == (" Does it work? broken", "    mend it")

@@ -5,19 +5,17 @@ from pathlib import Path
 
 import pytest
 from potluck_control.methods.health import Severity
-from potluck_control.methods.setup import BeginParams
+from potluck_control.methods.installation import BeginParams
 from potluck_control.places import Places
 from potluck_daemon.environment import plan as module
-from potluck_daemon.environment.interpreter import engine_python
-from potluck_daemon.environment.machine import Hardware
-from potluck_daemon.environment.plan import list_for, make_plan, requirements_of, root_for, settle_root
-from potluck_daemon.environment.state import read_state
-from potluck_daemon.environment.store import Manifest, Store, interpreter
+from potluck_daemon.environment.hardware import Hardware
+from potluck_daemon.environment.plan import list_for, make_plan, read_state, requirements_of, root_for, settle_root
+from potluck_daemon.environment.store import EnvironmentManifest, Store, engine_python, interpreter
 
 from potluck.errors import UsageError
 
 MACHINE = Hardware(glibc=(2, 36), python=(3, 11))
-MANIFEST = Manifest("cpu", "2.13.0", "older", "3.11", ("cpu",), made_at=1.0)
+MANIFEST = EnvironmentManifest("cpu", "2.13.0", "older", "3.11", ("cpu",), made_at=1.0)
 
 
 def environment(root: Path, name: str = "cpu") -> Path:

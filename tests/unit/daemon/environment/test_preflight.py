@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 from potluck_control.methods.health import Severity
-from potluck_daemon.environment import preflight
-from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
-from potluck_daemon.environment.preflight import examine
+from potluck_daemon.environment import plan as preflight
+from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
+from potluck_daemon.environment.plan import preflight_findings
 from potluck_daemon.environment.variants import choose_variant
 
 MACHINE = Hardware(glibc=(2, 36))
@@ -27,14 +27,14 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Free:
 
 
 def errors(folder: Path, machine: Hardware = MACHINE, *, is_lost: bool = False) -> list[str]:
-    found = examine(machine, choose_variant(machine), folder, is_lost=is_lost)
+    found = preflight_findings(machine, choose_variant(machine), folder, is_lost=is_lost)
     wrong = [item for item in found if item.severity is Severity.ERROR]
     assert all(finding.advice for finding in wrong)
     return [str(finding.check) for finding in wrong]
 
 
 def test_an_ordinary_machine_has_nothing_in_the_way(tmp_path: Path) -> None:
-    found = examine(MAC, choose_variant(MAC), tmp_path)
+    found = preflight_findings(MAC, choose_variant(MAC), tmp_path)
     assert {finding.severity for finding in found} == {Severity.OK}
     assert str(found[0].text) == "macOS 15.1, arm64"
     assert errors(tmp_path / "not" / "yet" / "jürgen müller" / "мои файлы") == []

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 from potluck_daemon.environment import store as module
 from potluck_daemon.environment.setup import roll_back
-from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
+from potluck_daemon.environment.store import EnvironmentManifest, Store, interpreter, read_manifest
 
 from potluck.errors import PotluckError, UsageError
 
-MANIFEST = Manifest("cpu", "2.13.0", "abc", "3.11", ("cpu",), made_at=1.0)
+MANIFEST = EnvironmentManifest("cpu", "2.13.0", "abc", "3.11", ("cpu",), made_at=1.0)
 
 
 @pytest.fixture

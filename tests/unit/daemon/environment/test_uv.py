@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from potluck_daemon.environment.packages import hashes_of, needs_of
 from potluck_daemon.environment.plan import requirements_of
-from potluck_daemon.environment.uv import failure, find_uv, sources
+from potluck_daemon.environment.uv import find_uv, source_options, uv_failure
 from potluck_daemon.environment.variants import VARIANTS
 
 FOLDER = Path("/home/me/engines")
@@ -35,7 +35,7 @@ def test_every_failure_of_uv_is_one_sentence_with_what_to_do() -> None:
         (f"{NO_SOLUTION}psutil was not found in the package registry", "does not have psutil", "UV_DEFAULT_INDEX"),
         ("", "without a message", "try again"),
     ):
-        error = failure(said, FOLDER)
+        error = uv_failure(said, FOLDER)
         assert text in error.message
         assert "\n" not in error.message
         assert hint in (error.hint or "")
@@ -74,13 +74,13 @@ def test_torch_comes_from_the_index_of_its_build_unless_the_user_named_a_source(
 ) -> None:
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
-    assert sources("cpu") == ["--torch-backend", "cpu"]
-    assert sources("") == []
-    assert sources("cpu", tmp_path) == ["--no-index", "--find-links", str(tmp_path)]
+    assert source_options("cpu") == ["--torch-backend", "cpu"]
+    assert source_options("") == []
+    assert source_options("cpu", tmp_path) == ["--no-index", "--find-links", str(tmp_path)]
     for name in NAMES:
         with monkeypatch.context() as patch:
             patch.setenv(name, "somewhere")
-            assert sources("cpu") == []
+            assert source_options("cpu") == []
 
 
 def test_lists_that_come_along_agree_with_where_their_torch_is() -> None:

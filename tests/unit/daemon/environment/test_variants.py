@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_daemon.environment.machine import Gpu, Hardware, Vendor, look
+from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor, read_hardware
 from potluck_daemon.environment.variants import VARIANTS, Choice, choose_variant, fallback
 
 MACHINE = Hardware(glibc=(2, 36))
@@ -90,7 +90,7 @@ def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
         (device / "vendor").write_text("0x8086\n")
         (tmp_path / f"class/drm/card{card}").mkdir(parents=True)
         (tmp_path / f"class/drm/card{card}/device").symlink_to(device)
-    found = look(tmp_path).gpus
+    found = read_hardware(tmp_path).gpus
     assert [gpu.target for gpu in found if gpu.vendor is Vendor.AMD] == ["gfx90a", "gfx1100", "gfx1201"]
     assert [gpu.is_integrated for gpu in found if gpu.vendor is Vendor.INTEL] == [True, False]
 
@@ -98,11 +98,11 @@ def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
 def test_a_macs_gpu_is_found_where_the_system_is_macos_on_apples_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    found = look(Path("/nowhere"))
+    found = read_hardware(Path("/nowhere"))
     assert found.macos == (15, 1)
     assert [(gpu.vendor, gpu.name) for gpu in found.gpus] == [(Vendor.APPLE, "Apple GPU")]
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    assert look(Path("/nowhere")).gpus == ()
+    assert read_hardware(Path("/nowhere")).gpus == ()
 
 
 def test_the_driver_that_decided_is_named() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from helpers.receipts import NOW, Session
 from potluck_control.places import Places
+from potluck_daemon.accounting.backup import back_up, restore
+from potluck_daemon.accounting.ledger import Ledger
 from potluck_daemon.host.instance import AlreadyRunningError, InstanceLock
-from potluck_daemon.ledger.backup import back_up, restore
-from potluck_daemon.ledger.ledger import Ledger
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 from helpers.receipts import NOW, SWARM, Session
-from potluck_control.methods.periods import Period
-from potluck_daemon.ledger import ledger as module
-from potluck_daemon.ledger.history import MODEL, PERSON
-from potluck_daemon.ledger.ledger import KEEP_S, Ledger
-from potluck_daemon.ledger.periods import period_starts
-from potluck_daemon.ledger.tables import LedgerError
-from potluck_daemon.metering.usage import Amounts
+from potluck_control.methods.earnings import Period
+from potluck_daemon.accounting import ledger as module
+from potluck_daemon.accounting.ledger import KEEP_S, MODEL, PERSON, Ledger
+from potluck_daemon.accounting.tables import LedgerError
+from potluck_daemon.accounting.usage import Amounts, period_starts
 
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PersonId

@@ -9,18 +9,16 @@ from pathlib import Path
 
 import pytest
 from helpers.receipts import Session
-from potluck_control.engine_messages import SignedReceipt, Worth
-from potluck_control.methods.periods import Period
-from potluck_control.outbox import Outbox, empty_outbox
+from potluck_control.methods.earnings import Period
 from potluck_control.places import Places
-from potluck_daemon.checked_database import close_checked, open_checked
-from potluck_daemon.ledger import clerk as module
-from potluck_daemon.ledger import former_hours
-from potluck_daemon.ledger.clerk import Clerk
-from potluck_daemon.ledger.history import LedgerHistory
-from potluck_daemon.ledger.ledger import Ledger
-from potluck_daemon.ledger.periods import period_starts
-from potluck_daemon.metering.usage import Amounts
+from potluck_control.processes.engine_messages import SignedReceipt, Worth
+from potluck_control.processes.receipt_outbox import ReceiptOutbox, empty_outbox
+from potluck_daemon.accounting import clerk as former_hours
+from potluck_daemon.accounting import clerk as module
+from potluck_daemon.accounting.checked_database import close_checked, open_checked
+from potluck_daemon.accounting.clerk import Clerk
+from potluck_daemon.accounting.ledger import Ledger, LedgerHistory
+from potluck_daemon.accounting.usage import Amounts, period_starts
 
 from potluck import tasks
 from potluck.membership.identity import Identity
@@ -61,7 +59,7 @@ def signed(session: Session, points: int) -> SignedReceipt:
 
 
 async def test_what_a_dead_engine_left_is_booked_once_and_its_file_goes(desk: Desk) -> None:
-    outbox = Outbox(desk.outbox)
+    outbox = ReceiptOutbox(desk.outbox)
     session = Session(desk.identity, opened=NOW)
     for amount in (3, 8):
         outbox.append(session.booking(amount))
@@ -231,7 +229,7 @@ def left_in(folder: Path) -> list[Booking]:
 
 
 def test_an_outbox_keeps_what_is_not_booked_and_a_cut_line_is_left_out(tmp_path: Path) -> None:
-    outbox = Outbox(tmp_path)
+    outbox = ReceiptOutbox(tmp_path)
     booking = Session(Identity.generate()).booking(3)
     outbox.append(booking)
     assert left_in(tmp_path) == []  # its engine lives
@@ -257,7 +255,7 @@ def test_nobody_takes_away_an_outbox_that_is_just_being_made(tmp_path: Path, mon
         lock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", look_first)
-    outbox = Outbox(tmp_path)
+    outbox = ReceiptOutbox(tmp_path)
     booking = Session(Identity.generate()).booking(3)
     outbox.append(booking)
     outbox.close()
@@ -265,10 +263,10 @@ def test_nobody_takes_away_an_outbox_that_is_just_being_made(tmp_path: Path, mon
 
 
 def test_a_long_outbox_goes_on_in_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_control.outbox._MUCH_BYTES", 1000)
+    monkeypatch.setattr("potluck_control.processes.receipt_outbox._MUCH_BYTES", 1000)
     session = Session(Identity.generate())
     bookings = [session.booking(amount) for amount in range(1, 6)]
-    outbox = Outbox(tmp_path)
+    outbox = ReceiptOutbox(tmp_path)
     for booking in bookings:
         outbox.append(booking)
     assert left_in(tmp_path) == bookings[:3]

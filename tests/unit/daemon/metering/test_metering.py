@@ -9,10 +9,9 @@ from datetime import datetime
 
 import pytest
 from potluck_control.settings import LimitSettings
-from potluck_daemon.metering import traffic
-from potluck_daemon.metering.meters import UseMeter, power_sources
-from potluck_daemon.metering.traffic import TrafficMeter
-from potluck_daemon.metering.usage import Amounts, ServingHours, Use
+from potluck_daemon.accounting import meters as traffic
+from potluck_daemon.accounting.meters import TrafficMeter, UseMeter, power_sources
+from potluck_daemon.accounting.usage import Amounts, ServingHours, Use
 
 LIMITS = LimitSettings(cpu_core_w=10)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
-from potluck_control.engine_messages import Waiting
-from potluck_control.schema import ProgramQuestion
+from potluck_control.api.schema import ProgramQuestion
+from potluck_control.processes.engine_messages import Waiting
 from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
@@ -22,9 +22,10 @@ from potluck_daemon.policy.decide import (
     Presence,
     Rung,
     decide,
+    is_worth_a_start,
+    stands_by,
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, next_questions
-from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
 from potluck_daemon.settings.state import Pause
 
 from potluck.protocol.codes import Denial

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from helpers.made_processes import MadeProcesses
-from potluck_daemon.presence.groups import game_groups
+from potluck_daemon.presence.lookout import require_visible_windows, session_variables, with_session
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.session import judge_session, variables_in, with_session
 from potluck_daemon.presence.wayland import Toplevels, process_of
-from potluck_daemon.presence.windows import ActiveWindow
+from potluck_daemon.presence.windows import ActiveWindow, game_groups
 
 OF_SYSTEMD = {"HOME": "/home/me", "INVOCATION_ID": "1"}
 NEW = {"DISPLAY": ":1", "XAUTHORITY": "/run/x"}
@@ -31,17 +30,17 @@ def test_the_session_tells_what_a_daemon_lacks() -> None:
 
 
 def test_only_variables_of_the_desktop_are_taken_over() -> None:
-    assert variables_in(["DISPLAY=:1", "PATH=/evil", "XAUTHORITY=", "odd"]) == {"DISPLAY": ":1"}
+    assert session_variables(["DISPLAY=:1", "PATH=/evil", "XAUTHORITY=", "odd"]) == {"DISPLAY": ":1"}
 
 
 def test_a_desktop_that_cannot_be_seen_is_a_failure_and_no_desktop_is_none(tmp_path: Path) -> None:
-    judge_session({"WAYLAND_DISPLAY": "wayland-0"})
+    require_visible_windows({"WAYLAND_DISPLAY": "wayland-0"})
     with pytest.raises(ProbeUnavailableError, match="no desktop"):
-        judge_session({"XDG_RUNTIME_DIR": str(tmp_path)})
+        require_visible_windows({"XDG_RUNTIME_DIR": str(tmp_path)})
     with socket.socket(socket.AF_UNIX) as compositor:
         compositor.bind(str(tmp_path / "wayland-0"))
         with pytest.raises(ProbeFailedError, match="not told"):
-            judge_session({"XDG_RUNTIME_DIR": str(tmp_path)})
+            require_visible_windows({"XDG_RUNTIME_DIR": str(tmp_path)})
 
 
 def text(value: str) -> bytes:

@@ -12,8 +12,8 @@ from helpers.probe_reports import watching
 from potluck_control.states import Reason
 from potluck_daemon.presence import idle
 from potluck_daemon.presence.idle import IdleProbe, mac_idle, mac_idle_s
-from potluck_daemon.presence.machine import BatteryProbe
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Surroundings
+from potluck_daemon.presence.sensors import BatteryProbe
 
 from potluck.sentences import verbatim
 

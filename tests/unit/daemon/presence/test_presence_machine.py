@@ -14,19 +14,19 @@ from helpers.probe_reports import gives_up, watching
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence import nvml
 from potluck_daemon.presence.gpu_use import RELIST_EVERY, GpuUseProbe
-from potluck_daemon.presence.machine import (
-    HeatProbe,
-    PowerProbe,
-    RamPressureProbe,
-    amd_memory,
-    heat_level,
-    is_on_battery,
-    power_level,
-    sensors,
-)
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.sensors import (
+    HeatProbe,
+    PowerProbe,
+    RamPressureProbe,
+    heat_level,
+    is_on_battery,
+    power_level,
+    read_amd_memory,
+    read_temperatures,
+)
 
 from potluck.sentences import sentence
 
@@ -256,7 +256,7 @@ def test_an_amd_gpu_tells_its_memory_in_sys(tmp_path: Path) -> None:
     card = tmp_path / "class/drm/card0"
     card.mkdir(parents=True)
     (card / "device").symlink_to(device)
-    assert amd_memory(tmp_path) == [(PCI, sentence("the GPU"), 8000, 5000)]
+    assert read_amd_memory(tmp_path) == [(PCI, sentence("the GPU"), 8000, 5000)]
 
 
 def chip(sys: Path, number: int, name: str, *celsius: float) -> None:
@@ -271,7 +271,7 @@ def test_the_hottest_sensor_of_processor_and_gpu_counts(tmp_path: Path) -> None:
     chip(tmp_path, 0, "coretemp", 60, 75)
     chip(tmp_path, 1, "nvme", 99)
     chip(tmp_path, 2, "amdgpu", 70)
-    assert [(kind, celsius) for kind, _, _, celsius in sensors(tmp_path)] == [("cpu", 75), ("gpu", 70)]
+    assert [(kind, celsius) for kind, _, _, celsius in read_temperatures(tmp_path)] == [("cpu", 75), ("gpu", 70)]
 
 
 async def test_a_hot_processor_is_told(made: MadeProcesses) -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 from helpers.made_processes import Clock
-from potluck_control.schema import ProbeState, ProbeStatus
+from potluck_control.api.schema import ProbeState, ProbeStatus
 from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import MAX_SOURCES, AgentReports
-from potluck_daemon.presence.choose import probes_for
+from potluck_daemon.presence.lookout import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import (
     Probe,

@@ -8,7 +8,6 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.applications import MenuEntry, app_id_of, not_games, read_menu
 from potluck_daemon.presence.probe import Sighting, Surroundings
 from potluck_daemon.presence.processes import ProcessTable, Program
-from potluck_daemon.presence.window_probe import WindowLooks, controllers, has_open
 from potluck_daemon.presence.windows import (
     ASK_AFTER_S,
     HOLD_S,
@@ -16,9 +15,12 @@ from potluck_daemon.presence.windows import (
     Judgement,
     Play,
     Signs,
+    WindowLooks,
+    controllers,
+    has_open,
     judge,
-    remember,
-    sightings,
+    plays_after_look,
+    sightings_of,
 )
 
 MINES = MenuEntry("Mines", "", frozenset({"GNOME", "Game"}))
@@ -104,7 +106,7 @@ def looks(*seen: Judgement | None) -> dict[int, Play]:
     plays: dict[int, Play] = {}
     for now, judgement in enumerate(seen):
         pair = (PROGRAM, judgement) if judgement is not None else None
-        plays = remember(plays, pair, float(now), interval_s=1.0, is_alive=lambda _: True)
+        plays = plays_after_look(plays, pair, float(now), interval_s=1.0, is_alive=lambda _: True)
     return plays
 
 
@@ -118,18 +120,18 @@ def test_a_confirmed_game_goes_on_when_it_is_left() -> None:
         ((WEAK, WEAK, None), []),  # weak
         ((LIKELY, None, None, None, LIKELY, None), []),  # two flashes
     ):
-        assert sightings(looks(*seen), None) == tuple(item.sighting for item in reported)
+        assert sightings_of(looks(*seen), None) == tuple(item.sighting for item in reported)
 
 
 def test_a_window_that_only_was_busy_counts_for_a_while() -> None:
     for judgement, is_held in ((LIKELY, False), (KNOWN, True)):
-        plays = remember(looks(judgement, judgement), None, 2 + HOLD_S, interval_s=1.0, is_alive=lambda _: True)
-        assert bool(sightings(plays, None)) is is_held
+        plays = plays_after_look(looks(judgement, judgement), None, 2 + HOLD_S, interval_s=1.0, is_alive=lambda _: True)
+        assert bool(sightings_of(plays, None)) is is_held
 
 
 def test_what_was_just_seen_is_reported_before_it_is_confirmed() -> None:
-    assert sightings(looks(WEAK), (PROGRAM, WEAK)) == (WEAK.sighting,)
-    assert sightings(looks(LIKELY), (PROGRAM, LIKELY)) == (LIKELY.sighting,)
+    assert sightings_of(looks(WEAK), (PROGRAM, WEAK)) == (WEAK.sighting,)
+    assert sightings_of(looks(LIKELY), (PROGRAM, LIKELY)) == (LIKELY.sighting,)
 
 
 def test_a_control_group_names_its_application() -> None:

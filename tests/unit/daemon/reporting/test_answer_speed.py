@@ -1,7 +1,7 @@
 """How fast answers come here: by the last ones, else as the servers promise."""
 
 import pytest
-from potluck_control.schema import SpeedForYou
+from potluck_control.api.schema import SpeedForYou
 from potluck_daemon.reporting.answer_speed import KEEP_S, TimedAnswer, speed_for_you, with_answer
 
 NOW = 1e9

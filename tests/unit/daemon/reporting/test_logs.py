@@ -8,9 +8,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from potluck_control.redaction import redact
+from potluck_control.logs import redact
+from potluck_daemon.doctor.bundle import redact_words
 from potluck_daemon.reporting import logs
-from potluck_daemon.reporting.bundle import redact_words
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm
@@ -69,7 +69,7 @@ def test_the_log_file_is_bounded_and_discreet(
 ) -> None:
     monkeypatch.setattr(logs, "MAX_BYTES", 5_000)
     path = tmp_path / "d.log"
-    logs.set_up(path, is_verbose=True)
+    logs.set_up_logging(path, is_verbose=True)
     for number in range(300):
         logging.getLogger("x").debug("line %d of many that fill the log, from 203.0.113.7", number)
     sizes = [item.stat().st_size for item in tmp_path.iterdir()]
@@ -80,7 +80,7 @@ def test_the_log_file_is_bounded_and_discreet(
 
 def test_a_log_that_was_removed_is_made_again(tmp_path: Path, root_logger: logging.Logger) -> None:
     path = tmp_path / "state" / "potluckd.log"
-    logs.set_up(path, is_verbose=False)
+    logs.set_up_logging(path, is_verbose=False)
     for number, remove in enumerate((lambda: None, path.unlink, lambda: shutil.rmtree(path.parent))):
         remove()
         root_logger.info("line %d", number)
@@ -93,7 +93,7 @@ def test_a_log_that_was_removed_is_made_again(tmp_path: Path, root_logger: loggi
 
 def test_a_traceback_is_as_discreet_as_a_line(tmp_path: Path, root_logger: logging.Logger) -> None:
     path = tmp_path / "d.log"
-    logs.set_up(path, is_verbose=False)
+    logs.set_up_logging(path, is_verbose=False)
     try:
         raise ValueError(encode_invite(Invite(SWARM)))
     except ValueError:

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, EngineMetrics, PageCounts
-from potluck_control.schema import EngineStatus, Status, SwarmStatus
+from potluck_control.api.schema import EngineStatus, Status, SwarmStatus
+from potluck_control.processes.engine_report import STEP_TIME_BOUNDS_S, EngineMetrics, PageCounts
 from potluck_control.settings import MetricsSettings
 from potluck_control.states import Reason, State
-from potluck_daemon.reporting.metrics.families import render
-from potluck_daemon.reporting.metrics.page import MetricsPage
-from potluck_daemon.settings.listening import listening_problem
+from potluck_daemon.host.listening import listening_problem
+from potluck_daemon.reporting.metrics_page import MetricsPage
+from potluck_daemon.reporting.metrics_text import render
 from prometheus_client.parser import text_string_to_metric_families
 
 from potluck.sentences import NOTHING

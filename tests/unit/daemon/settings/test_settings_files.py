@@ -3,12 +3,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from potluck_control.api.schema import SwarmStatus
 from potluck_control.places import system_places, user_places
-from potluck_control.schema import SwarmStatus
 from potluck_daemon.settings.state import Pause, StateFile
 
 from potluck.errors import PotluckError
-from potluck.files import remove_litter, write_atomically
+from potluck.files import remove_temporary_files, write_atomically
 from potluck.sentences import NOTHING
 
 
@@ -16,11 +16,11 @@ def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) ->
     for name in (".state.json.ab12cd_e", "state.json", ".hidden", "settings.toml.broken-20260101T000000"):
         (tmp_path / name).write_text("x")
     now = (tmp_path / "state.json").stat().st_mtime
-    remove_litter(tmp_path, now)
+    remove_temporary_files(tmp_path, now)
     assert len(os.listdir(tmp_path)) == 4  # somebody may be writing just now
-    remove_litter(tmp_path, now + 3600)
+    remove_temporary_files(tmp_path, now + 3600)
     assert sorted(os.listdir(tmp_path)) == [".hidden", "settings.toml.broken-20260101T000000", "state.json"]
-    remove_litter(tmp_path / "none", now)
+    remove_temporary_files(tmp_path / "none", now)
 
 
 def test_a_file_is_private_and_a_failed_write_leaves_the_old_one_and_no_litter(

@@ -2,7 +2,7 @@ import random
 from datetime import datetime, timedelta
 
 import pytest
-from potluck_control.hours import parse_hours
+from potluck_control.setting_values import parse_hours
 from potluck_daemon.policy.terms import opens_in_s
 from potluck_daemon.settings.values import convert, entry_of
 

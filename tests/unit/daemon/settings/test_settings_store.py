@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from potluck_control.places import Places
 from potluck_control.settings import Settings, entries
-from potluck_daemon.settings.store import Loaded, SettingsStore, load
+from potluck_daemon.settings.store import Loaded, SettingsStore, load_settings
 from potluck_daemon.settings.values import convert, entry_of, shown
 
 from potluck.errors import UsageError
@@ -41,16 +41,16 @@ def change(path: Path, values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(path: Path) -> None:
-    assert load(path, {}) == Loaded(Settings())
+    assert load_settings(path, {}) == Loaded(Settings())
     path.write_text('[serve]\nnum_blocks = 3\ndevice = "cuda"\n[yield]\nalways = ["a", "b"]\n')
     variables = {"POTLUCK_SERVE_NUM_BLOCKS": "5", "POTLUCK_YIELD_GAMEMODE": "off", "POTLUCK_YIELD_NEVER": "one, two,"}
-    loaded = load(path, variables)
+    loaded = load_settings(path, variables)
     assert (loaded.settings.serve.num_blocks, loaded.settings.serve.device) == (5, "cuda")
     given = loaded.settings.yield_
     assert (given.always, given.never, given.gamemode) == (("a", "b"), ("one", "two"), False)
     assert (loaded.is_valid, loaded.notices) == (True, ())
     for name, text in (("SERVE_NUM_BLOCKS", "many"), ("SERVE_NAME", "a\udcff"), ("YIELD_NEVER", "a,b\udcff")):
-        loaded = load(path, {f"POTLUCK_{name}": text})
+        loaded = load_settings(path, {f"POTLUCK_{name}": text})
         assert loaded.is_valid
         assert f"POTLUCK_{name} is ignored" in str(loaded.notices[0])
 
@@ -66,7 +66,7 @@ def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: P
         b"a = " + b"[" * 5000,
     ):
         path.write_bytes(data)
-        loaded = load(path, {})
+        loaded = load_settings(path, {})
         assert loaded.settings == Settings()
         assert "not valid TOML" in str(loaded.problems[0])
         with pytest.raises(UsageError) as raised:
@@ -77,14 +77,14 @@ def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: P
 
 def test_a_file_from_an_editor_of_windows_is_understood(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf[serve]\r\nthreads = 3\r\n")
-    assert (load(path, {}).settings.serve.threads, load(path, {}).problems) == (3, ())
+    assert (load_settings(path, {}).settings.serve.threads, load_settings(path, {}).problems) == (3, ())
     change(path, {"serve.name": "x"})
-    assert (load(path, {}).settings.serve.threads, load(path, {}).settings.serve.name) == (3, "x")
+    assert (load_settings(path, {}).settings.serve.threads, load_settings(path, {}).settings.serve.name) == (3, "x")
 
 
 def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> None:
     path.write_text('[serve]\ndevice = "cpu\n')
-    assert "line 2" in str(load(path, {}).problems[0])
+    assert "line 2" in str(load_settings(path, {}).problems[0])
     for section, line in (
         ("serve", "num_blocks = -1"),
         ("serve", 'num_blocks = "many"'),
@@ -100,14 +100,14 @@ def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> Non
         ("yield", "quiet_likely_s = nan"),
     ):
         path.write_text(f"# mine\n[{section}]\n{line}\n")
-        loaded = load(path, {})
+        loaded = load_settings(path, {})
         assert loaded.settings == Settings()
         assert str(loaded.problems[0]).startswith(f"settings.toml line 3: {section}.{line.split()[0]}: expected")
 
 
 def test_an_unknown_setting_is_named_with_what_may_have_been_meant(path: Path) -> None:
     path.write_text("[serve]\nnum_block = 3\nenabled = false\n[other]\nx = 1\n")
-    loaded = load(path, {})
+    loaded = load_settings(path, {})
     assert loaded.is_valid
     assert tuple(map(str, loaded.notices)) == (
         "settings.toml line 2: there is no setting serve.num_block; did you mean serve.num_blocks?",
@@ -120,7 +120,7 @@ def test_a_file_of_an_unknown_version_is_refused_and_not_touched(path: Path) -> 
     for version in ('"2"', "0", "1", "1.5"):
         text = f"version = {version}\n[serve]\nnum_blocks = 2\n"
         path.write_text(text)
-        loaded = load(path, {})
+        loaded = load_settings(path, {})
         assert loaded.settings == Settings()
         assert "knows version 2" in str(loaded.problems[0])
         with pytest.raises(UsageError, match="version"):
@@ -145,7 +145,7 @@ def test_a_setting_that_is_taken_out_has_its_default_again(path: Path) -> None:
     assert path.read_text().startswith("version = 2\n")
     assert change(path, {"serve.num_blocks": None}) == {"serve.num_blocks": 7}
     change(path, {"yield.always": None})
-    assert load(path, {}).settings == Settings()
+    assert load_settings(path, {}).settings == Settings()
 
 
 def test_change_refuses_what_load_would_refuse(path: Path) -> None:
@@ -212,7 +212,7 @@ def test_every_default_passes_its_own_check(path: Path) -> None:
         text = ",".join(entry.default) if isinstance(entry.default, tuple) else str(entry.default)
         convert(entry, text)
     change(path, {entry.key: entry.default for entry in entries()})
-    loaded = load(path, {})
+    loaded = load_settings(path, {})
     assert (loaded.settings, loaded.problems, loaded.notices) == (Settings(), (), ())
 
 
@@ -223,7 +223,7 @@ def test_changes_at_the_same_time_lose_nothing(path: Path) -> None:
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(count, ("serve.num_blocks", "serve.threads")))
-    serve = load(path, {}).settings.serve
+    serve = load_settings(path, {}).settings.serve
     assert (serve.num_blocks, serve.threads) == (10, 10)
 
 
@@ -241,7 +241,7 @@ def test_a_full_disk_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_file_that_cannot_be_read_is_a_problem_and_the_environment_still_counts(path: Path) -> None:
     path.mkdir()
-    loaded = load(path, {"POTLUCK_SERVE_THREADS": "3"})
+    loaded = load_settings(path, {"POTLUCK_SERVE_THREADS": "3"})
     assert "cannot be read" in str(loaded.problems[0])
     assert loaded.settings.serve.threads == 3
 

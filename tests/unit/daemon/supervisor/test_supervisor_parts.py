@@ -12,23 +12,22 @@ from unittest.mock import Mock
 import pytest
 from helpers.launches import launch_of
 from msgspec import structs
-from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.api.schema import OneMore, SpeedForYou, SwarmStatus
 from potluck_control.methods.members import SeenServer
-from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
-from potluck_control.schema import OneMore, SpeedForYou, SwarmStatus
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.engine_report import NetworkReport
+from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import ServeSettings, Settings
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.answer_speed import TimedAnswer
-from potluck_daemon.reporting.display import notices, swarm_status
+from potluck_daemon.reporting.status import notices, swarm_status
+from potluck_daemon.settings.configuration import Configuration
 from potluck_daemon.settings.state import RememberedState, StateFile
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
-from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
+from potluck_daemon.supervisor.failures import LONGEST_DELAY_S, MAX_LETTERS, EngineExit, delay_s, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
-from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor, reported
+from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor, facts_after_report
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
@@ -52,7 +51,9 @@ def test_each_message_survives_the_pipe() -> None:
         messages.Launch(launch_of("/m", Path("/run"), Membership(SWARM), blocks="0:4", listen=("/ip4/0.0.0.0/tcp/0",))),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
-        messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
+        messages.SwarmServers(
+            (SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))
+        ),
         messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
     ):
         line = messages.encode(message)
@@ -75,33 +76,33 @@ def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:
 def test_waiting_grows_to_a_limit_and_begins_later_after_a_failure_that_explained_itself() -> None:
     delays = [delay_s(failures, explained=False) for failures in range(1, 50)]
     assert delays == sorted(delays)
-    assert (delays[0], delays[-1]) == (1, LONGEST_S)
+    assert (delays[0], delays[-1]) == (1, LONGEST_DELAY_S)
     assert delay_s(1, explained=True) >= 30
 
 
 def test_each_end_has_a_sentence() -> None:
     for end, words in (
         (
-            Exit(1, failed=messages.Failed(verbatim("no checkpoint"), verbatim("download it"))),
+            EngineExit(1, failed=messages.Failed(verbatim("no checkpoint"), verbatim("download it"))),
             "no checkpoint (download it)",
         ),
-        (Exit(-9, killed_because=verbatim("it stopped answering")), "it stopped answering"),
-        (Exit(-signal.SIGKILL), "Memory ran out, so the engine starts again with less"),
-        (Exit(-signal.SIGKILL, memory_kills=1), "Memory ran out, so the engine starts again with less"),
-        (Exit(-signal.SIGKILL, memory_kills=0), "killed by another program"),
-        (Exit(-signal.SIGSEGV, ["cuda said no"]), "SIGSEGV: cuda said no"),
+        (EngineExit(-9, killed_because=verbatim("it stopped answering")), "it stopped answering"),
+        (EngineExit(-signal.SIGKILL), "Memory ran out, so the engine starts again with less"),
+        (EngineExit(-signal.SIGKILL, memory_kills=1), "Memory ran out, so the engine starts again with less"),
+        (EngineExit(-signal.SIGKILL, memory_kills=0), "killed by another program"),
+        (EngineExit(-signal.SIGSEGV, ["cuda said no"]), "SIGSEGV: cuda said no"),
         (
-            Exit(-signal.SIGBUS, [*CRASH, "Extension modules: torch._C (total: 1)"]),
+            EngineExit(-signal.SIGBUS, [*CRASH, "Extension modules: torch._C (total: 1)"]),
             "SIGBUS: Fatal Python error: Bus error",
         ),
-        (Exit(-signal.SIGTERM), "SIGTERM"),
-        (Exit(-200), "signal 200"),
-        (Exit(1, ["Traceback", "ModuleNotFoundError: No module named 'torch'"]), "extra `engine`"),
-        (Exit(1, ["RuntimeError: CUDA out of memory."]), "Memory ran out"),
-        (Exit(1, ["x", "ValueError: odd", ""]), "code 1: ValueError: odd"),
-        (Exit(1), "code 1"),
-        (Exit(1, ["x" * 10_000]), "xxx"),
-        (Exit(0), "by itself"),
+        (EngineExit(-signal.SIGTERM), "SIGTERM"),
+        (EngineExit(-200), "signal 200"),
+        (EngineExit(1, ["Traceback", "ModuleNotFoundError: No module named 'torch'"]), "extra `engine`"),
+        (EngineExit(1, ["RuntimeError: CUDA out of memory."]), "Memory ran out"),
+        (EngineExit(1, ["x", "ValueError: odd", ""]), "code 1: ValueError: odd"),
+        (EngineExit(1), "code 1"),
+        (EngineExit(1, ["x" * 10_000]), "xxx"),
+        (EngineExit(0), "by itself"),
     ):
         said = str(diagnose(end))
         assert words in said
@@ -145,7 +146,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
     for message in (
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.EngineReport(coverage=(1, 1, 1, 1), network=NetworkReport("direct", 1, 1)),
-        messages.Servers((here, there)),
+        messages.SwarmServers((here, there)),
         messages.Nearby(("10.0.0.2:1",)),
         messages.Moving(Span(0, 4), Span(2, 6), verbatim("they lack servers")),
         messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, NOTHING),
@@ -159,7 +160,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
     assert [supervisor.has_reached(swarm) for swarm in (SWARM, renewed, other, None)] == [True, True, False, False]
     supervisor._phase = Phase.OFFLOADED
     paused = supervisor.facts_of(SWARM)
-    assert (paused.span, paused.servers) == (None, messages.Servers((there,)))
+    assert (paused.span, paused.servers) == (None, messages.SwarmServers((there,)))
     assert paused.report == supervisor.facts.report
     supervisor._phase = Phase.ENDED
     supervisor._set_launch(replace(LAUNCH, membership=Membership(other)))
@@ -169,7 +170,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
     report = messages.EngineReport(coverage=(1, 1, 1, 1), one_more=OneMore((0, 2), 0.5), expected_tps=7.0)
-    facts = reported(EngineFacts(span=Span(0, 2)), report, 1.0)
+    facts = facts_after_report(EngineFacts(span=Span(0, 2)), report, 1.0)
 
     def shown(swarm: Swarm, facts: EngineFacts, state: RememberedState) -> SwarmStatus:
         found = swarm_status(swarm, facts, state, 200.0, age_s=0.0)
@@ -208,7 +209,7 @@ async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters(
         assert supervisor.facts.report == report
         assert len(wakes) == num_wakes
     assert supervisor.facts.is_live
-    supervisor._ended(Exit(0))
+    supervisor._ended(EngineExit(0))
     assert not supervisor.facts.is_live, "the next engine has to look first"
 
 
@@ -234,7 +235,7 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
     assert percent(configuration) == 100
     full = configuration.launch
     for kills, expected in ((1, 50), (0, 50), (None, 25)):
-        supervisor._ended(Exit(-signal.SIGKILL, memory_kills=kills))
+        supervisor._ended(EngineExit(-signal.SIGKILL, memory_kills=kills))
         assert percent(configuration) == expected
     assert configuration.launch == full  # so that one which runs is not outdated when its size would be another
     again, _ = started_daemon()
@@ -305,6 +306,6 @@ def test_work_that_keeps_failing_in_the_engine_is_a_notice() -> None:
 
 
 def test_a_long_explanation_of_an_engine_is_one_line_of_bounded_length() -> None:
-    said = diagnose(Exit(1, failed=messages.Failed(verbatim("it failed: CUDA\n" * 600)))).text
+    said = diagnose(EngineExit(1, failed=messages.Failed(verbatim("it failed: CUDA\n" * 600)))).text
     assert "\n" not in said
     assert len(said) < 400

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from helpers.own_daemon import Ask, asking, own_daemon
-from potluck_control import schema
-from potluck_control.client import ControlError
-from potluck_control.methods import computers, members, swarms
-from potluck_control.methods.computers import BackupParams, ConfirmParams, RestoreParams
-from potluck_control.methods.members import MemberParams
+from potluck_control.api import schema
+from potluck_control.api.client import ControlError
+from potluck_control.api.schema import JoinParams
+from potluck_control.methods import members, swarms
+from potluck_control.methods import members as computers
+from potluck_control.methods.members import BackupParams, ConfirmParams, MemberParams, RestoreParams
 from potluck_control.methods.swarms import LeaveParams
 from potluck_control.places import Places
-from potluck_control.schema import JoinParams
 from potluck_daemon.daemon import Daemon
 
 from potluck.membership.identity import peer_id_of
@@ -52,10 +52,10 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     ask: Ask, daemon: Daemon, laptop: Daemon
 ) -> None:
     with pytest.raises(ControlError, match="cannot be found by others yet"):
-        await ask(computers.ADD)
+        await ask(computers.ADD_COMPUTER)
     assert daemon.parts.configuration.swarm is not None
     daemon.parts.configuration.remember_met(daemon.parts.configuration.swarm, [ADDRESS])
-    made = await ask(computers.ADD)
+    made = await ask(computers.ADD_COMPUTER)
     assert 0 < made.expires_at - time.time() <= 600
     ask_laptop = asking(laptop)
     await ask_laptop(schema.JOIN, JoinParams(made.invite))
@@ -63,8 +63,8 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     assert laptop.parts.configuration.is_applicant
     name = (await ask(members.LIST)).asking
     with pytest.raises(ControlError, match="no computer named other asks"):
-        await ask(computers.CONFIRM, ConfirmParams("other"))
-    await ask(computers.CONFIRM, ConfirmParams(name))
+        await ask(computers.CONFIRM_COMPUTER, ConfirmParams("other"))
+    await ask(computers.CONFIRM_COMPUTER, ConfirmParams(name))
     exchange(daemon, laptop)
     (you,) = (await ask(members.LIST)).members
     assert [machine.name for machine in you.machines] == [f"{name} ({each.peer_id[-8:]})" for each in you.machines]
@@ -73,7 +73,7 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     assert [each.is_you for each in theirs.members] == [True]
     assert (theirs.may_lead, theirs.has_key, laptop.parts.configuration.is_confirmed) == (False, False, True)
     with pytest.raises(ControlError, match="cannot add others"):
-        await ask_laptop(computers.ADD)
+        await ask_laptop(computers.ADD_COMPUTER)
     added = peer_id_of(laptop.parts.configuration.swarms.machine().public_key)
     await ask(members.REMOVE, MemberParams(you.name, added))
     exchange(daemon, laptop)

@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from msgspec import structs
-from potluck_control import schema
-from potluck_control.client import ControlError, DaemonAwayError
-from potluck_control.gateway_messages import key_hash
+from potluck_control.api import schema
+from potluck_control.api.client import ControlError, DaemonAwayError
+from potluck_control.api.schema import AuditStatus, Transition
 from potluck_control.methods import gateway, settings, swarms
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
-from potluck_control.schema import AuditStatus, Transition
+from potluck_control.processes.gateway_messages import key_hash
 from potluck_control.settings import ChatSettings
 from potluck_control.states import Reason, State
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.daemon import Daemon
-from potluck_daemon.gateway_keys import GatewayKeys
+from potluck_daemon.settings.configuration import Configuration
+from potluck_daemon.supervisor.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.own_daemon import Ask, ask_until
-from potluck_control.client import ControlError
+from potluck_control.api.client import ControlError
 from potluck_control.methods import health
 from potluck_control.methods.health import Finding, Severity
 from potluck_daemon.daemon import Daemon

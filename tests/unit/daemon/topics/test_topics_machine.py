@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 from helpers.own_daemon import Ask
-from potluck_control.client import ControlError
+from potluck_control.api.client import ControlError
 from potluck_control.methods import machine
 from potluck_control.methods.machine import LoginParams
-from potluck_daemon.environment import interpreter as interpreter_of_engine
-from potluck_daemon.environment import machine as hardware
-from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
-from potluck_daemon.host import login, units
+from potluck_daemon.environment import hardware
+from potluck_daemon.environment import store as interpreter_of_engine
+from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
+from potluck_daemon.host import login
+from potluck_daemon.host import systemd as units
 from potluck_daemon.topics import machine as topic
 
 from potluck.errors import PotluckError
@@ -44,17 +45,17 @@ def test_an_amd_card_reports_its_memory_temperature_and_power(tmp_path: Path) ->
     for path, said in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(said)
-    (found,) = hardware.look(tmp_path).gpus
+    (found,) = hardware.read_hardware(tmp_path).gpus
     assert (found.target, found.memory_bytes, found.free_bytes) == ("gfx1100", 24 << 30, 20 << 30)
     assert (found.temperature_c, found.power_w) == (61.0, 180.0)
 
 
 async def test_the_best_device_and_a_missing_environment_are_told(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic, "look", lambda *_: Hardware((gpu(Vendor.INTEL),)))
-    found = await ask(machine.GET)
+    found = await ask(machine.DEVICES)
     assert (found.best, found.has_engine) == ("xpu:0", True)
     monkeypatch.setattr(interpreter_of_engine, "find_spec", lambda _: None)
-    assert not (await ask(machine.GET)).has_engine
+    assert not (await ask(machine.DEVICES)).has_engine
 
 
 # --- log-in ----------------------------------------------------------------------------------------------------------

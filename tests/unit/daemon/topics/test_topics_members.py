@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from helpers.members import enrolled, founded, invited
 from helpers.own_daemon import Ask, ask_until
-from potluck_control import schema
-from potluck_control.client import ControlError
-from potluck_control.engine_messages import Confirmed, Examined, Reachable, Servers
-from potluck_control.engine_messages import Members as News
+from potluck_control.api import schema
+from potluck_control.api.client import ControlError
+from potluck_control.api.schema import InviteParams
 from potluck_control.methods import members, swarms
 from potluck_control.methods.members import (
-    Decision,
     EndInviteParams,
+    LeaderDecision,
     Member,
     MemberParams,
     MembersList,
@@ -24,7 +23,8 @@ from potluck_control.methods.members import (
     SwarmParams,
 )
 from potluck_control.methods.swarms import LeaveParams
-from potluck_control.schema import InviteParams
+from potluck_control.processes.engine_messages import Confirmed, Examined, StandbyOnline, SwarmServers
+from potluck_control.processes.engine_messages import MemberRecords as News
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.swarms.names import find_machine, find_person, machine_names, short_ids
@@ -116,7 +116,7 @@ async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon
     seen = SeenServer(machine.peer_id, 0, 4, "online", 12.5, 0.02)
     before = time.time()
     daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
-    daemon.parts.supervisor._heard(Servers((seen,)))
+    daemon.parts.supervisor._heard(SwarmServers((seen,)))
     listed = await ask(members.LIST)
     assert listed.servers == (seen,)
     assert listed.servers_at is not None
@@ -225,7 +225,7 @@ async def test_the_founder_sees_what_a_dismissal_undoes(ask: Ask, daemon: Daemon
     admin, _ = admin.writing([confirm(guest) for guest in admin.members().guests.values()], time.time())
     daemon.parts.configuration.swarms.learn("home", admin.records)
     decided = (await ask(members.DECISIONS, MemberParams("bob"))).decisions
-    assert decided == (Decision("invite", offer.invite.hex()[:8]), Decision("confirm", "Cleo"))
+    assert decided == (LeaderDecision("invite", offer.invite.hex()[:8]), LeaderDecision("confirm", "Cleo"))
     demotion = PromoteParams("Bob", is_admin=False, keep=1, is_trial=True)
     assert (await ask(members.PROMOTE, demotion)).lost == ("Cleo",)
     assert (await member(ask)).rank == "admin"
@@ -265,7 +265,7 @@ async def test_guests_are_confirmed_once_a_node_is_in_the_swarm(
     news = told(daemon, monkeypatch)
     launch = daemon.parts.configuration.launch
     assert launch is not None
-    daemon.parts.members.hear(launch, Reachable("12D3", ()))
+    daemon.parts.members.hear(launch, StandbyOnline("12D3", ()))
     assert not any(each.waits for each in (await until_ranked(ask, "Cleo", "member")).members)
     await daemon.parts.members.close()  # it is in the file before the node hears of it
     spread = read_all([record for message in news for record in message.records])
@@ -279,7 +279,7 @@ async def test_a_node_that_was_launched_earlier_hears_what_was_decided_since(
     assert launch is not None
     assert not (await ask(members.REMOVE, MemberParams("Bob"))).is_known
     news = told(daemon, monkeypatch)
-    daemon.parts.members.hear(launch, Reachable("12D3", ()))
+    daemon.parts.members.hear(launch, StandbyOnline("12D3", ()))
     spread = read_all([record for message in news for record in message.records])
     assert bob[0].person_public not in launch.membership.with_records(spread, time.time()).members().people
 

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 from helpers.hub_server import HubRepo, HubServer
 from helpers.own_daemon import Ask, asking, own_daemon
-from potluck_control.client import ControlError
-from potluck_control.engine_messages import EngineReport, Placed
+from potluck_control.api.client import ControlError
+from potluck_control.api.schema import SwarmStatus
 from potluck_control.methods import models, settings
 from potluck_control.methods.models import DeleteParams, SearchParams, Served
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
-from potluck_control.schema import SwarmStatus
+from potluck_control.processes.engine_messages import EngineReport, Placed
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.parts import Parts
-from potluck_daemon.reporting.display import download, served
-from potluck_daemon.supervisor.supervisor import EngineFacts, reported
+from potluck_daemon.reporting.status import download, served
+from potluck_daemon.supervisor.supervisor import EngineFacts, facts_after_report
 
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import SwarmModel, choose_draft
+from potluck.membership.leadership import ChosenModel, choose_draft
 from potluck.protocol.swarm import new_swarm
 from potluck.sentences import verbatim
 
@@ -51,7 +51,7 @@ def hub(tmp_path: Path) -> Path:
 def _runs_small(daemon: Daemon) -> None:
     joined = JoinedSwarms(daemon.places.swarms_file, daemon.places.identity_file)
     joined.create(new_swarm("friends", "owner/large", 4))
-    joined.lead("friends", lambda own: [choose_draft(own, SwarmModel("owner/small", 4, "main"))], may_lag=True)
+    joined.lead("friends", lambda own: [choose_draft(own, ChosenModel("owner/small", 4, "main"))], may_lag=True)
 
 
 @pytest.mark.usefixtures("_runs_small")
@@ -124,16 +124,16 @@ def test_what_is_served_is_told_with_its_place() -> None:
 
 
 def test_a_download_has_a_speed_and_an_end() -> None:
-    facts = reported(EngineFacts(), EngineReport(), 1.0)
+    facts = facts_after_report(EngineFacts(), EngineReport(), 1.0)
     assert download(facts) is None
-    facts = reported(facts, EngineReport(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
+    facts = facts_after_report(facts, EngineReport(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
     for second in range(1, 40):
-        facts = reported(facts, EngineReport(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
+        facts = facts_after_report(facts, EngineReport(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
     progress = download(facts)
     assert progress is not None
     assert (progress.done_bytes, progress.total_bytes) == (390, 1000)
     assert progress.bytes_per_s == pytest.approx(10, rel=0.01)
-    assert download(reported(facts, EngineReport(), 60.0)) is None
+    assert download(facts_after_report(facts, EngineReport(), 60.0)) is None
 
 
 async def test_models_on_the_hub_are_found_in_a_process_of_its_own(

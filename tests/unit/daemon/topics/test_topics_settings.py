@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from helpers.own_daemon import Ask, asking, own_daemon
-from potluck_control import schema
-from potluck_control.client import ControlError
-from potluck_control.methods import programs, settings
-from potluck_control.methods.programs import PlaceParams, ProgramPlace
+from potluck_control.api import schema
+from potluck_control.api.client import ControlError
+from potluck_control.api.schema import ProgramQuestion
+from potluck_control.methods import machine as programs
+from potluck_control.methods import settings
+from potluck_control.methods.machine import PlaceParams, ProgramPlace
 from potluck_control.methods.settings import Change, Setting, SettingKind, SettingsPage
 from potluck_control.places import Places
-from potluck_control.schema import ProgramQuestion
 from potluck_control.settings import Settings, entries, value_of
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
@@ -21,8 +22,8 @@ from potluck_daemon.policy.decide import Decision, Rung
 from potluck_daemon.presence.applications import MenuEntry
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.running import MAX_SHOWN, choose, memory_by_program, placed
-from potluck_daemon.settings.launch import launch_of
+from potluck_daemon.settings.configuration import launch_of
+from potluck_daemon.topics.programs import MAX_SHOWN, choosable_programs, lists_after_placing, memory_by_program
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
@@ -116,21 +117,21 @@ def test_processes_of_one_name_are_one_program_and_ours_are_none(tmp_path: Path)
     process(tmp_path, 14, 2)
     (tmp_path / "15").mkdir()  # ended while we looked
     table = ProcessTable(Surroundings(tmp_path, own_pid=12))
-    (shown,) = choose(memory_by_program(table, os.getuid()), {}, (), ())
+    (shown,) = choosable_programs(memory_by_program(table, os.getuid()), {}, (), ())
     assert (shown.app, shown.memory_bytes) == ("blender", 150 * os.sysconf("SC_PAGE_SIZE"))
     assert memory_by_program(table, os.getuid() + 1) == {}, "programs of other users are not shown"
 
 
 def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
     seen = {f"daemon{number}": 1000 + number for number in range(400)} | {"supertux2": 1}
-    shown = choose(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
+    shown = choosable_programs(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
     assert len(shown) == MAX_SHOWN
     assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", ProgramPlace.ALWAYS)
     assert [item.memory_bytes for item in shown[1:3]] == [1399, 1398]
 
 
 def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
-    assert choose(dict.fromkeys(("bash", "a,b", "", "a\nb"), 1), {}, (), ()) == ()
+    assert choosable_programs(dict.fromkeys(("bash", "a,b", "", "a\nb"), 1), {}, (), ()) == ()
 
 
 async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, daemon: Daemon) -> None:
@@ -138,28 +139,28 @@ async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, 
         given = daemon.parts.configuration.settings.yield_
         return given.always, given.never
 
-    await ask(programs.PLACE, PlaceParams("Other", ProgramPlace.NEVER))
+    await ask(programs.PLACE_PROGRAM, PlaceParams("Other", ProgramPlace.NEVER))
     for before, after in itertools.permutations(ProgramPlace, 2):
-        await ask(programs.PLACE, PlaceParams("Game.exe", before))
+        await ask(programs.PLACE_PROGRAM, PlaceParams("Game.exe", before))
         begin = lists()
-        done = await ask(programs.PLACE, PlaceParams("game.exe", after))
+        done = await ask(programs.PLACE_PROGRAM, PlaceParams("game.exe", after))
         always, never = lists()
         assert ("game.exe" in map(str.lower, always)) is (after is ProgramPlace.ALWAYS)
         assert ("game.exe" in map(str.lower, never)) is (after is ProgramPlace.NEVER)
         assert "Other" in never
-        await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
+        await ask(programs.PLACE_PROGRAM, PlaceParams("Game.exe", done.before))
         assert lists() == begin
 
 
 def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
-    lists = placed("a", ProgramPlace.NEVER, ("A", "b"), ("c",))
+    lists = lists_after_placing("a", ProgramPlace.NEVER, ("A", "b"), ("c",))
     assert lists == {"yield.always": ("b",), "yield.never": ("c", "a")}
 
 
 async def test_what_is_no_name_is_refused(ask: Ask) -> None:
     for app in ("a,b", "", " a", "a\n"):
         with pytest.raises((ControlError, ValueError), match="a program's name"):
-            await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))
+            await ask(programs.PLACE_PROGRAM, PlaceParams(app, ProgramPlace.NEVER))
 
 
 async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask, daemon: Daemon) -> None:
@@ -168,9 +169,9 @@ async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask,
     )
     daemon.parts.loop._ask(unsure)
     assert (await ask(schema.STATUS)).questions == (ProgramQuestion("game", "The Game"),)
-    await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NEVER))
+    await ask(programs.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NEVER))
     assert (await ask(schema.STATUS)).questions == ()
-    await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NONE))
+    await ask(programs.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NONE))
     daemon.parts.loop._ask(unsure)
     assert (await ask(schema.STATUS)).questions == ()
 

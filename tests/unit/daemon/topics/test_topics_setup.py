@@ -8,16 +8,15 @@ from pathlib import Path
 import psutil
 import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
-from potluck_control.client import ControlClient, ControlError
-from potluck_control.methods import setup
-from potluck_control.methods.setup import BeginParams, SetupState
-from potluck_control.methods.work import Problem, WorkProgress
+from potluck_control.api.client import ControlClient, ControlError
+from potluck_control.methods import installation as setup
+from potluck_control.methods.installation import BeginParams, Problem, SetupState, WorkProgress
 from potluck_control.places import Places
-from potluck_daemon.environment.machine import Hardware, look
-from potluck_daemon.environment.state import SetupRequest
-from potluck_daemon.environment.store import Manifest, Store, interpreter
+from potluck_daemon.child_process import WorkLine
+from potluck_daemon.environment.hardware import Hardware, read_hardware
+from potluck_daemon.environment.plan import SetupRequest
+from potluck_daemon.environment.store import EnvironmentManifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
-from potluck_daemon.work import WorkLine
 
 from potluck.files import replace_link
 from potluck.protocol.codec import decode, encode
@@ -45,24 +44,24 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 
 async def ended(ask: Ask) -> SetupState:
-    return await ask_until(ask, setup.STATE, lambda now: now.progress is None)
+    return await ask_until(ask, setup.SETUP_STATE, lambda now: now.progress is None)
 
 
 async def reached(ask: Ask, progress: WorkProgress | None) -> None:
-    await ask_until(ask, setup.STATE, lambda now: now.progress == progress)
+    await ask_until(ask, setup.SETUP_STATE, lambda now: now.progress == progress)
 
 
 async def test_what_fits_this_machine_is_told_before_anything_is_made_by_one_look(
     ask: Ask, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Hardware] = []
-    monkeypatch.setattr(topic, "look", lambda: looks.append(look()) or looks[-1])
-    state = await ask(setup.STATE)
+    monkeypatch.setattr(topic, "look", lambda: looks.append(read_hardware()) or looks[-1])
+    state = await ask(setup.SETUP_STATE)
     assert state.plan.variant == "cpu" or state.plan.why
     assert (state.folder, state.variant, state.progress, state.error) == (str(places.engines), "", None, None)
     assert "Does this Python fit?" in {str(finding.check) for finding in state.findings}
     with pytest.raises(ControlError, match="no earlier environment"):
-        await ask(setup.ROLL_BACK)
+        await ask(setup.ROLL_BACK_SETUP)
     assert len(looks) == 1
     assert not places.engines.exists()
 
@@ -84,7 +83,7 @@ async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(
 
     listening = asyncio.create_task(asyncio.to_thread(listen))
     await asyncio.to_thread(connected.wait, 60)
-    begun = await ask(setup.BEGIN)
+    begun = await ask(setup.BEGIN_SETUP)
     assert begun.progress is not None
     (tmp_path / "seen").touch()
     async with asyncio.timeout(60):
@@ -95,45 +94,45 @@ async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(
 
 async def test_what_was_asked_for_is_what_is_made(ask: Ask, tmp_path: Path, script: Write) -> None:
     script()
-    begun = await ask(setup.BEGIN, BeginParams("cu130", str(tmp_path / "big disk")))
+    begun = await ask(setup.BEGIN_SETUP, BeginParams("cu130", str(tmp_path / "big disk")))
     assert (begun.plan.variant, begun.folder) == ("cu130", str(tmp_path / "big disk" / "potluck-engines"))
     await ended(ask)
-    assert (await ask(setup.STATE)).plan.variant == "cpu"
+    assert (await ask(setup.SETUP_STATE)).plan.variant == "cpu"
     told = decode(SetupRequest, (tmp_path / "arguments").read_bytes())
     assert told == SetupRequest(f"{tmp_path}/state/engines", BeginParams("cu130", f"{tmp_path}/big disk"))
 
 
 async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, script: Write) -> None:
     script(FETCHING, FAILED, after="exit 1")
-    await ask(setup.BEGIN)
+    await ask(setup.BEGIN_SETUP)
     assert (await ended(ask)).error == FAILED.problem
     script(FAILED, after="echo 'a library says something'; exit 1")
-    await ask(setup.BEGIN)
+    await ask(setup.BEGIN_SETUP)
     assert (await ended(ask)).error == FAILED.problem
     script(after="echo 'MemoryError: no' >&2; exit 3")
-    await ask(setup.BEGIN)
+    await ask(setup.BEGIN_SETUP)
     error = (await ended(ask)).error
     assert error is not None
     assert (str(error.text), bool(error.hint)) == ("the set-up ended: MemoryError: no", True)
     script()
-    await ask(setup.BEGIN)
+    await ask(setup.BEGIN_SETUP)
     assert (await ended(ask)).error is None
 
 
 async def test_a_second_one_is_refused_while_one_runs_and_cancelling_ends_it(ask: Ask, script: Write) -> None:
     script(FETCHING, after=f"trap '' TERM\nwhile true; do {WAIT} || sleep 60; done")
-    await ask(setup.BEGIN)
+    await ask(setup.BEGIN_SETUP)
     await reached(ask, FETCHING.progress)
-    for method in (setup.BEGIN, setup.ROLL_BACK):
+    for method in (setup.BEGIN_SETUP, setup.ROLL_BACK_SETUP):
         with pytest.raises(ControlError, match="being set up already") as refused:
             await ask(method)
         assert refused.value.hint
-    state = await ask(setup.CANCEL)
+    state = await ask(setup.CANCEL_SETUP)
     assert (state.progress, state.error) == (None, None)
     script()
-    await ask(setup.BEGIN)
+    await ask(setup.BEGIN_SETUP)
     assert (await ended(ask)).error is None
-    assert (await ask(setup.CANCEL)).error is None
+    assert (await ask(setup.CANCEL_SETUP)).error is None
 
 
 async def test_the_daemons_end_ends_it(
@@ -142,7 +141,7 @@ async def test_the_daemons_end_ends_it(
     async with own_daemon(places, environment) as daemon:
         script(FETCHING, after=f"echo $$ >{tmp_path}/pid\n{WAIT}")
         ask = asking(daemon)
-        await ask(setup.BEGIN)
+        await ask(setup.BEGIN_SETUP)
         await reached(ask, FETCHING.progress)
     assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
@@ -152,11 +151,11 @@ async def test_a_variant_that_does_not_exist_is_refused_and_a_folder_that_cannot
 ) -> None:
     script()
     with pytest.raises(ControlError, match="no variant 'cu999'") as refused:
-        await ask(setup.BEGIN, BeginParams("cu999"))
+        await ask(setup.BEGIN_SETUP, BeginParams("cu999"))
     assert "cpu" in (refused.value.hint or "")
-    assert (await ask(setup.STATE)).progress is None
+    assert (await ask(setup.SETUP_STATE)).progress is None
     (tmp_path / "file").touch()
-    begun = await ask(setup.BEGIN, BeginParams(folder=str(tmp_path / "file")))
+    begun = await ask(setup.BEGIN_SETUP, BeginParams(folder=str(tmp_path / "file")))
     assert [finding.subject for finding in begun.findings if finding.severity == "error"] == ["folder"]
 
 
@@ -166,7 +165,7 @@ def environment_in_use(store: Store, name: str, variant: str = "cpu", python: st
     path.parent.mkdir(parents=True)
     path.write_text(f"""#!/bin/sh\necho '{{"devices": ["{name}"]}}'\n""")
     path.chmod(0o755)
-    store.finish(store.root / name, Manifest(variant, "2.13.0", "0", python, (name,), made_at=1.0))
+    store.finish(store.root / name, EnvironmentManifest(variant, "2.13.0", "0", python, (name,), made_at=1.0))
     store.switch(store.root / name)
     return path
 
@@ -176,12 +175,12 @@ async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, pl
     store = Store(places.engines)
     environment_in_use(store, "older")
     newer = environment_in_use(store, "newer")
-    assert (await ask(setup.STATE)).devices == ("newer",)
-    await ask(setup.ROLL_BACK)
+    assert (await ask(setup.SETUP_STATE)).devices == ("newer",)
+    await ask(setup.ROLL_BACK_SETUP)
     state = await ended(ask)
     assert (state.error, state.devices, state.can_roll_back) == (None, ("older",), True)
     newer.write_text("#!/bin/sh\nexit 1\n")
-    await ask(setup.ROLL_BACK)
+    await ask(setup.ROLL_BACK_SETUP)
     error = (await ended(ask)).error
     assert error is not None
     assert "does not work here" in str(error.text)

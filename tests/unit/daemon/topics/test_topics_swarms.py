@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 from helpers.members import founded, invited
 from helpers.own_daemon import Ask, ask_until
-from potluck_control import schema
-from potluck_control.client import ControlError
+from potluck_control.api import schema
+from potluck_control.api.client import ControlError
+from potluck_control.api.schema import CreateParams, HistoryParams, InviteParams, JoinParams, Transition
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
-from potluck_control.schema import CreateParams, HistoryParams, InviteParams, JoinParams, Transition
 from potluck_control.states import Reason, State
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.history import fits
-from potluck_daemon.settings.launch import chosen_checkpoint
+from potluck_daemon.settings.configuration import Configuration, chosen_checkpoint
 from potluck_daemon.swarms.new_model import NewModel
 from potluck_daemon.topics import swarms as swarms_topic
 
@@ -193,11 +192,11 @@ async def test_nobody_is_invited_to_a_loopback_address_unless_the_settings_name_
 ) -> None:
     await ask(schema.CREATE, CreateParams(name="friends"))
     daemon.parts.configuration.remember_met(daemon.parts.configuration.swarms.find("friends").swarm, [HERE])
-    assert (await ask(swarms.CONTACT)).reach is swarms.Reach.NOWHERE
+    assert (await ask(swarms.CONTACT)).reach is swarms.InviteReach.NOWHERE
     with pytest.raises(ControlError, match="no network"):
         await ask(schema.INVITE)
     await ask(settings.SET, SetParams((Change("serve.listen", "/ip4/127.0.0.1/tcp/0"),)))
-    assert (await ask(swarms.CONTACT)).reach is swarms.Reach.HERE
+    assert (await ask(swarms.CONTACT)).reach is swarms.InviteReach.HERE
     assert decode_invite((await ask(schema.INVITE)).invite).swarm.bootstrap_peers == (HERE,)
 
 

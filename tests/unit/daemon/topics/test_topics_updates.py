@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
-from potluck_control.client import ControlError
-from potluck_control.methods import updates
-from potluck_control.methods.work import Problem, WorkProgress
+from potluck_control.api.client import ControlError
+from potluck_control.methods import installation as updates
+from potluck_control.methods.installation import Problem, WorkProgress
 from potluck_control.places import Places
+from potluck_daemon.child_process import WorkLine
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics import updates as topic
 from potluck_daemon.topics.updates import UpdatesTopic, is_due
-from potluck_daemon.updates.freshness import KnownPublisher
-from potluck_daemon.updates.notes import Notes, NotesFile
+from potluck_daemon.updates.publisher import KnownPublisher, NotesFile, UpdateNotes
 from potluck_daemon.updates.versions import MAX_STARTS, Trial, Versions
-from potluck_daemon.work import WorkLine
 
 from potluck.protocol.codec import encode
 from potluck.sentences import sentence, verbatim
@@ -48,7 +47,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 def calls(tmp_path: Path, python: Callable[[str], None]) -> Callable[[], list[str]]:
     """What the child was called with, a line each; it then has something newer in the notes."""
     called, notes = tmp_path / "called", tmp_path / "state" / "updates.json"
-    told = encode(Notes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
+    told = encode(UpdateNotes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
     python(f"echo \"$@\" >>{called}\necho '{told}' >{notes}")
 
     def read() -> list[str]:
@@ -79,9 +78,9 @@ def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute() -> None:
 async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
     ask: Ask, calls: Callable[[], list[str]]
 ) -> None:
-    state = await ask(updates.STATE)
+    state = await ask(updates.UPDATES_STATE)
     assert (state.is_configured, state.is_allowed, state.can_install, state.offered) == (False, False, False, None)
-    for method in (updates.CHECK, updates.INSTALL):
+    for method in (updates.CHECK_FOR_UPDATE, updates.INSTALL_UPDATE):
         with pytest.raises(ControlError, match="no source of updates") as caught:
             await ask(method)
         assert "updates.url" in str(caught.value.hint)
@@ -92,16 +91,16 @@ async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
 async def test_a_click_is_a_permission_for_once(
     places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
 ) -> None:
-    state = await ask(updates.CHECK)
+    state = await ask(updates.CHECK_FOR_UPDATE)
     assert calls() == [ASKS]
     assert state.offered is not None
     assert (state.offered.version, state.offered.changes, state.checked_at) == ("99.0", ("faster",), 2.0)
     assert "Potluck 99.0 is offered" in str(daemon.parts.status().notices[-1])
     with pytest.raises(ControlError, match="updated by the tool that installed it"):
-        await ask(updates.INSTALL)
+        await ask(updates.INSTALL_UPDATE)
     places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
     daemon.parts.configuration.reload()
-    assert (await ask(updates.STATE)).offered is None, "another key signed it"
+    assert (await ask(updates.UPDATES_STATE)).offered is None, "another key signed it"
 
 
 @pytest.mark.usefixtures("configured")
@@ -120,11 +119,11 @@ async def test_a_check_that_fails_is_an_error_with_a_hint_whatever_became_of_it(
             python(does)
         if "sleep" in does:
             monkeypatch.setattr(topic, "_CHECK_S", 0.2)
-        state = await ask(updates.CHECK)
+        state = await ask(updates.CHECK_FOR_UPDATE)
         assert state.error is not None
         assert text in str(state.error.text)
         assert (bool(state.error.hint), state.progress) == (True, None)
-        assert (await ask(updates.STATE)).error == state.error
+        assert (await ask(updates.UPDATES_STATE)).error == state.error
 
 
 async def test_the_daemon_asks_by_itself_only_if_it_may(
@@ -167,14 +166,14 @@ async def test_an_update_shows_its_progress_then_the_daemon_drains_and_becomes_t
     drained = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(installation.parts.loop, "drain", lambda _seconds, successor: drained.set_result(successor))
     line = encode(WorkLine(fetching)).decode()
-    staged = encode(Notes(SEEN)).decode()
+    staged = encode(UpdateNotes(SEEN)).decode()
     os.mkfifo(go_on)
     python(f"echo '{line}'\nread _ <{go_on}\necho '{staged}' >{notes}")
-    assert (await ask(updates.INSTALL)).progress in (begun, fetching)
-    state = await ask_until(ask, updates.STATE, lambda state: state.progress == fetching)
+    assert (await ask(updates.INSTALL_UPDATE)).progress in (begun, fetching)
+    state = await ask_until(ask, updates.UPDATES_STATE, lambda state: state.progress == fetching)
     assert (state.can_install, state.error) == (True, None)
     with pytest.raises(ControlError, match="already running"):
-        await ask(updates.INSTALL)
+        await ask(updates.INSTALL_UPDATE)
     go_on.write_text("on")
     assert await drained == SEEN.version
 
@@ -185,8 +184,8 @@ async def test_an_update_that_finds_nothing_or_fails_leaves_the_daemon_as_it_is(
     ask = asking(installation)
     for does, is_wrong in (("exit 0", False), ("exit 1", True)):
         python(does)
-        await ask(updates.INSTALL)
-        state = await ask_until(ask, updates.STATE, lambda state: state.progress is None)
+        await ask(updates.INSTALL_UPDATE)
+        state = await ask_until(ask, updates.UPDATES_STATE, lambda state: state.progress is None)
         assert ((state.error is not None), installation.parts.loop.successor) == (is_wrong, "")
 
 
@@ -197,9 +196,9 @@ async def test_a_version_that_was_abandoned_is_named_until_a_newer_one_is_offere
     failed = "version 99.0 failed; 0.1.0 is in use again"
     for offered, notice in (("99.0", failed), ("99.1", "Potluck 99.1 is offered")):
         with NotesFile(places).lock():
-            NotesFile(places).write(Notes(replace(SEEN, version=offered)))
+            NotesFile(places).write(UpdateNotes(replace(SEEN, version=offered)))
         async with own_daemon(places, environment) as daemon:
-            error = (await asking(daemon)(updates.STATE)).error
+            error = (await asking(daemon)(updates.UPDATES_STATE)).error
             assert error is not None
             assert str(error.text) == failed
             assert notice in str(daemon.parts.status().notices[-1])

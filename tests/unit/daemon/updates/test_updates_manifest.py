@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from potluck_control.settings import UpdateSettings
 from potluck_daemon.updates import manifest
-from potluck_daemon.updates.freshness import KnownPublisher, accept, publisher_of
+from potluck_daemon.updates.publisher import KnownPublisher, accept, known_publisher
 
 from potluck.errors import UsageError
 from tests.helpers.publisher import FIELDS, Publisher
@@ -140,5 +140,5 @@ def test_a_key_hands_over_to_the_next_and_counts_no_more_unless_the_next_is_with
 
 def test_a_user_who_names_another_key_begins_anew() -> None:
     rotated = KnownPublisher(anchor="old", key="new", issued_at=900_000, version="0.3.0")
-    assert publisher_of("old", rotated) == rotated
-    assert publisher_of("other", rotated) == KnownPublisher(anchor="other", key="other")
+    assert known_publisher("old", rotated) == rotated
+    assert known_publisher("other", rotated) == KnownPublisher(anchor="other", key="other")

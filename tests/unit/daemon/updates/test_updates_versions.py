@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from potluck_cli import daemon
-from potluck_daemon.updates.versions import MAX_STARTS, Versions, own_versions, went_back
+from potluck_daemon.updates.versions import MAX_STARTS, Versions, failed_update_notice, own_versions
 
 from potluck.errors import PotluckError
 
@@ -49,21 +49,21 @@ def test_the_previous_version_is_another_one_that_is_still_there(versions: Versi
 def test_after_two_failed_starts_the_third_runs_the_earlier_version_which_says_so(versions: Versions) -> None:
     versions.begin_trial("0.2.0")
     assert versions.is_on_trial()
-    assert not went_back(versions)
+    assert not failed_update_notice(versions)
     assert [start(versions) for _ in range(MAX_STARTS + 2)] == ["0.2.0", "0.2.0", "0.1.0", "0.1.0"]
-    assert str(went_back(versions)) == "version 0.2.0 failed; 0.1.0 is in use again"
+    assert str(failed_update_notice(versions)) == "version 0.2.0 failed; 0.1.0 is in use again"
     assert not versions.folder("0.2.0").exists()
     unpack(versions, "0.2.0")
     versions.begin_trial("0.2.0")  # somebody tries it once more
     assert [start(versions) for _ in range(MAX_STARTS)] == ["0.2.0"] * MAX_STARTS
     versions.end_trial()
-    assert (start(versions), str(went_back(versions))) == ("0.2.0", "")
+    assert (start(versions), str(failed_update_notice(versions))) == ("0.2.0", "")
 
 
 def test_a_version_that_cannot_even_count_its_starts_is_abandoned_by_whoever_started_it(versions: Versions) -> None:
     versions.begin_trial("0.2.0")
     versions.abandon()
-    assert (start(versions), str(went_back(versions))[:20]) == ("0.1.0", "version 0.2.0 failed")
+    assert (start(versions), str(failed_update_notice(versions))[:20]) == ("0.1.0", "version 0.2.0 failed")
 
 
 def test_a_version_whose_starts_cannot_be_written_down_runs(
@@ -117,7 +117,7 @@ def test_a_proof_ends_the_trial_and_keeps_only_the_version_before(versions: Vers
     assert sorted(path.name for path in (versions.root / "versions").iterdir()) == ["0.1.0", "0.2.0"]
     assert versions.earlier() == "0.1.0"
     versions.roll_back()
-    assert (start(versions), str(went_back(versions))) == ("0.1.0", "")
+    assert (start(versions), str(failed_update_notice(versions))) == ("0.1.0", "")
     with pytest.raises(PotluckError, match="no earlier version"):
         versions.roll_back()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 from placement_swarms import MODEL, own, server, swarm_map
-from potluck_control.schema import OneMore
+from potluck_control.api.schema import OneMore
 from potluck_engine.placement.choose import (
     PlannedMove,
     choose_span,
@@ -18,8 +18,8 @@ from potluck_engine.placement.choose import (
     single_moves,
     waits_for_others,
 )
+from potluck_engine.placement.outlook import joining_gain
 from potluck_engine.placement.swarm_map import SwarmMap
-from potluck_engine.placement.swarm_outlook import brought
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import ServerState
@@ -210,20 +210,20 @@ def test_a_model_of_one_block_can_be_served():
 
 
 def test_one_more_server_helps_where_blocks_are_thinnest():
-    more = brought(swarm_map(server("a", 0, 12, tps=2.0), server("b", 0, 9, tps=3.0), me=own(3, tps=2.5)))
+    more = joining_gain(swarm_map(server("a", 0, 12, tps=2.0), server("b", 0, 9, tps=3.0), me=own(3, tps=2.5)))
     assert more == OneMore((9, 12), 1.25)
 
 
 @pytest.mark.parametrize("others", [[], [("a", 0, 4), ("b", 8, 12)]])
 def test_one_more_server_adds_nothing_to_a_swarm_that_cannot_run(others):
-    assert brought(swarm_map(*(server(*other) for other in others), me=own(4, tps=5.0))).gain == 0
+    assert joining_gain(swarm_map(*(server(*other) for other in others), me=own(4, tps=5.0))).gain == 0
 
 
 def test_what_one_more_server_brings_is_a_number_whatever_others_claim():
     slow, fast = server("a", 0, 12, tps=1e-300), own(12, tps=1e15)
-    assert brought(swarm_map(slow, me=fast)).gain <= 100
+    assert joining_gain(swarm_map(slow, me=fast)).gain <= 100
 
 
 def test_what_is_only_promised_is_not_there_yet():
     loading = server("a", 0, 12, state=ServerState.JOINING)
-    assert brought(swarm_map(loading, me=own(4))).gain == 0
+    assert joining_gain(swarm_map(loading, me=own(4))).gain == 0

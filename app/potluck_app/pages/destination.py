@@ -1,0 +1,18 @@
+"""The parts of pages that something elsewhere leads to; without Qt, for what starts before any page."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Destination(Enum):
+    """A part of a page that something elsewhere leads to: the page's key, and the part's name."""
+
+    CHAT = "chat", ""
+    INVITE = "swarm", "invite"
+    JOIN = "swarm", "join"
+    NEVER = "home", "never"
+    RULES = "rules", ""
+    DIAGNOSTICS = "settings", "diagnostics"
+    INSTALLATION = "settings", "installation"
+    BACKUP = "settings", "backup"

@@ -1,0 +1,216 @@
+"""Diagnostics: findings of a check-up, the detectors, a report for people who help, and the log.
+
+The card of the detectors: which of them see a game or activity, and which fail.
+"""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from potluck_control.api import schema
+from potluck_control.api.schema import Logs, LogsParams, ProbeState, ProbeStatus, Status
+from potluck_control.methods import health
+from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
+from PySide6.QtCore import QSysInfo, Qt, qVersion
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QGridLayout, QProgressBar
+
+from potluck_app.pages.page import Page, PageSection
+from potluck_app.widgets import theme
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.dialogs import choose_file
+from potluck_app.widgets.fixed_text import LogView
+from potluck_app.widgets.parts import (
+    Card,
+    ContentArea,
+    Item,
+    Placeholder,
+    PollTimer,
+    column,
+    divider,
+    holder,
+    row,
+    text,
+)
+from potluck_app.widgets.row import finding_line
+from potluck_app.widgets.theme import TextStyle
+from potluck_app.words import formats as dates
+from potluck_app.words import formats as numbers
+from potluck_app.words import sentences, states
+from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.words.sentences import translated
+
+_GROUPS = {
+    ProbeState.SEEN: QT_TRANSLATE_NOOP("", "Detecting something now"),
+    ProbeState.FAILED: QT_TRANSLATE_NOOP("", "Not working"),
+    ProbeState.WATCHING: QT_TRANSLATE_NOOP("", "Active, nothing detected"),
+    ProbeState.ASLEEP: QT_TRANSLATE_NOOP("", "Resting while Potluck is not serving"),
+    ProbeState.UNAVAILABLE: QT_TRANSLATE_NOOP("", "Not available on this computer"),
+    ProbeState.OFF: QT_TRANSLATE_NOOP("", "Off in your settings"),
+    ProbeState.UNKNOWN: QT_TRANSLATE_NOOP("", "Known only to a newer version"),
+}
+
+
+class DetectorsCard(Card):
+    """Hidden while the daemon has no detectors to show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._probes: Sequence[ProbeStatus] = ()
+        self._list = ContentArea()
+        self.fill(self.tr("Detectors"), self._list)
+        self.hide()
+
+    def show_probes(self, probes: Sequence[ProbeStatus]) -> None:
+        if probes != self._probes:
+            self._probes = probes
+            parts = [_group(state, [probe for probe in probes if probe.state is state]) for state in _GROUPS]
+            self._list.show_content(holder(column(*(item for group in parts for item in group))))
+        self.setVisible(bool(probes))
+
+
+def _group(state: ProbeState, probes: Sequence[ProbeStatus]) -> tuple[Item, ...]:
+    """Return the heading of the detectors in a state, and what each of them says; nothing without any."""
+    if not probes:
+        return ()
+    heading = text(kind=TextStyle.STRONG, said=tr(_GROUPS[state]))
+    if not any(probe.detail for probe in probes):
+        return heading, text("muted", said=", ".join(translated(probe.name) for probe in probes))
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(theme.SPACE_L)
+    grid.setVerticalSpacing(theme.SPACE_S)
+    grid.setColumnStretch(0, 1)
+    grid.setColumnStretch(1, 3)
+    for place, probe in enumerate(probes):
+        name, detail = translated(probe.name), translated(probe.detail)
+        why = text("error" if state is ProbeState.FAILED else "muted", said=detail)
+        why.setAccessibleName(f"{name}: {detail}")
+        grid.addWidget(text(said=name), place, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(why, place, 1)
+    return heading, grid
+
+
+_LINES = 200
+
+
+class DiagnosticsSection(PageSection):
+    """Shows the last check-up; the user starts a new one. The detectors are those of a `Status`."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self._status: Status | None = None
+        self._shown: tuple[Finding, ...] | None = None
+        self._check = Button(self.tr("Run a check-up"), "refresh", "primary", self._examine)
+        self._progress, self._findings = QProgressBar(), ContentArea()
+        self._when = text("muted", kind=TextStyle.CAPTION)
+        self._nothing = Placeholder(
+            "diagnostics",
+            self.tr("Not checked yet"),
+            self.tr("A check-up covers the installation, disk, graphics card, network and swarm."),
+        )
+        self._detectors = DetectorsCard()
+        self._log, self._log_path = LogView(), text("muted", kind=TextStyle.CAPTION)
+        self._poll = PollTimer(self, lambda: self.page.ask(health.FINDINGS, None, self._show))
+        self._build()
+
+    def show_status(self, status: Status) -> None:
+        self._status = status
+        place = self.page.verticalScrollBar().value()
+        self._detectors.show_probes(status.probes)
+        self.page.verticalScrollBar().setValue(place)  # it stays where the user has scrolled
+
+    def refresh(self) -> None:
+        self.page.ask(health.FINDINGS, None, self._show)
+        self.page.ask(schema.LOGS, LogsParams(_LINES), self._show_log)
+
+    def _show(self, examination: Examination) -> None:
+        self._check.setText(self.tr("Checking…") if examination.is_running else self.tr("Run a check-up"))
+        self._progress.setVisible(examination.is_running)
+        self._progress.setRange(0, max(examination.num_checks, 1))
+        self._progress.setValue(len(examination.findings))
+        self._nothing.setVisible(not examination.at)
+        if examination.is_running:
+            done, every = len(examination.findings), examination.num_checks
+            said = self.tr("Checked {done} of {all}…").format(done=done, all=every)
+        else:
+            said = self.tr("Checked {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
+        self._when.say(said)
+        self._show_findings(examination.findings)
+        self._poll.run_while(examination.is_running)
+
+    def _show_findings(self, findings: tuple[Finding, ...]) -> None:
+        if findings == self._shown:
+            return
+        self._shown = findings
+        lines: list[Item] = []
+        for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
+            for finding in findings:
+                if finding.severity is severity:
+                    said = f"{translated(finding.check)} {sentences.answer(finding.text)}"
+                    lines.extend((finding_line(severity, said, sentences.advice(finding.advice)), divider()))
+        fine = [translated(finding.check) for finding in findings if finding.severity is Severity.OK]
+        if fine:
+            said = self.tr("%n check(s) found nothing wrong", "", len(fine))
+            lines.append(finding_line(Severity.OK, said, " ".join(fine)))
+        self._findings.show_content(holder(column(*lines)))
+
+    def _show_log(self, logs: Logs) -> None:
+        self._log_path.setText(logs.path)
+        self._log.show_lines(logs.lines)
+
+    def _examine(self) -> None:
+        self.page.ask(health.EXAMINE, None, self._show)
+
+    def _choose_file(self) -> None:
+        name = f"potluck-report-{datetime.datetime.now():%Y-%m-%d-%H%M%S}.zip"
+        file = choose_file(self, self.tr("Save a report"), name, self.tr("Report (*.zip)"))
+        if file is not None:
+            self.page.ask(health.EXPORT, BundleParams(str(file)), self._tell_bundle)
+
+    def _tell_bundle(self, bundle: Bundle) -> None:
+        said = self.tr("Saved {file} ({size}): {parts}.")
+        self.page.tell(said.format(file=bundle.file, size=numbers.size(bundle.bytes), parts=", ".join(bundle.parts)))
+
+    def _copy(self) -> None:
+        if self._status is not None:
+            QGuiApplication.clipboard().setText(describe_installation(self._status))
+            self.page.tell(self.tr("Copied, without keys or addresses."))
+
+    def _build(self) -> None:
+        self.setFocusProxy(self._check)
+        self._progress.setTextVisible(False)
+        self._progress.setAccessibleName(self.tr("Check-up progress"))
+        self._progress.hide()
+        self._when.hide()
+        parts = (self._nothing, self._progress, self._findings, row(self._check, (self._when, 1), None))
+        note = self.tr("A report holds settings, history and log, without keys, invites, addresses or your user name.")
+        save = Button(self.tr("Save a report…"), "save", act=self._choose_file)
+        copy = Button(self.tr("Copy system info"), "copy", act=self._copy)
+        self.fill(
+            Card(self.tr("Check-up"), *parts),
+            Card(self.tr("Get help"), text("muted", said=note), row(save, copy, None)),
+            self._detectors,
+            Card(self.tr("Log"), self._log, self._log_path),
+        )
+
+
+def describe_installation(status: Status) -> str:
+    """Describe the installation in English, for people who read many such reports."""
+    swarm = status.swarm
+    lines = {
+        "Potluck": f"app {version('potluck')}, daemon {status.version}",
+        "System": f"{QSysInfo.prettyProductName()}, {QSysInfo.kernelVersion()}, {QSysInfo.currentCpuArchitecture()}",
+        "Python, Qt": f"{platform.python_version()}, {qVersion()} on {QGuiApplication.platformName()}",
+        "State": f"{status.state}, {status.reason}: {status.text}",
+        "Engine": f"{'running' if status.engine.pid else 'ended'}, restarts {status.engine.restarts}",
+        "Last failure": status.engine.last_failure or "none",
+        "Model": "none" if swarm is None else f"{swarm.model}, blocks {swarm.span} of {swarm.num_blocks}",
+        "Memory": states.memory(status),
+        "Watching": "; ".join(f"{probe.name}: {probe.state}" for probe in status.probes) or "not told",
+        "Notices": "; ".join(map(str, status.notices)) or "none",
+    }
+    return "\n".join(f"{name}: {said}" for name, said in lines.items()).replace(str(Path.home()), "~")

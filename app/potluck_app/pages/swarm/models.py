@@ -1,0 +1,230 @@
+"""A picker of models that a swarm could have: those on this computer, in a folder, and on Hugging Face.
+
+The models on this computer: how the served one is computed, and those on the disk.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypeVar
+
+from potluck_control.api.method import Method
+from potluck_control.methods import models, settings
+from potluck_control.methods.models import (
+    Deleted,
+    DeleteParams,
+    FolderParams,
+    ModelChoice,
+    ModelChoices,
+    Models,
+    ModelsFolder,
+    SearchParams,
+    Served,
+    StoredModel,
+)
+from potluck_control.methods.settings import Change, SetParams
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
+
+from potluck.errors import PotluckError
+from potluck_app.pages.page import DaemonCaller, Page, PageSection
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.dialogs import ConfirmDialog
+from potluck_app.widgets.parts import Card, PollTimer, column, row, text
+from potluck_app.widgets.row import Row, RowList
+from potluck_app.widgets.theme import TextStyle
+from potluck_app.words import engine, sentences
+from potluck_app.words import formats as numbers
+from potluck_app.words.language import tr
+
+P = TypeVar("P")
+
+
+class ModelPicker(QWidget):
+    """Lists models, at first those on this computer. Signal: `chosen(model, name)`, where the daemon takes `model`."""
+
+    chosen = Signal(str, str)
+
+    def __init__(self, link: DaemonCaller) -> None:
+        super().__init__()
+        self._link = link
+        self._asked = 0  # only the last question's answer is shown
+        self._words, self._search = QLineEdit(), Button(self.tr("Search"), act=self._ask)
+        self._words.setPlaceholderText(self.tr("Name of a model on Hugging Face"))
+        self._words.setAccessibleName(self.tr("Name of a model on Hugging Face"))
+        self._words.setClearButtonEnabled(True)
+        self._words.setMaxLength(200)
+        self._words.returnPressed.connect(self._ask)
+        folder = Button(self.tr("Look in a folder…"), "folder", act=self._choose_folder)
+        self._said, self._problem, self._list = text("muted", kind=TextStyle.CAPTION), text("error"), RowList()
+        items = (row((self._words, 1), self._search), row(folder, None), self._said, self._problem, self._list)
+        self.setLayout(column(Card(self.tr("Models to choose from"), *items)))
+        self.setFocusProxy(self._words)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
+        super().showEvent(event)
+        if not self._asked:
+            self._ask()
+
+    def _ask(self) -> None:
+        words = self._words.text().strip().lstrip("-")
+        if words:
+            self._call(models.SEARCH, SearchParams(words), self.tr("Searching Hugging Face…"))
+        else:
+            self._call(models.ON_DISK, FolderParams(), self.tr("Looking on this computer…"))
+
+    def _choose_folder(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder with a model"))
+        if folder:
+            self._call(models.ON_DISK, FolderParams(folder), self.tr("Looking on this computer…"))
+
+    def _call(self, method: Method[P, ModelChoices], params: P, meanwhile: str) -> None:
+        self._asked += 1
+        asked = self._asked
+        self._say(meanwhile)
+
+        def done(found: ModelChoices) -> None:
+            if asked == self._asked:
+                self._show(found)
+
+        def failed(error: PotluckError) -> None:
+            if asked == self._asked:
+                self._say(problem=sentences.failure(error))
+
+        self._link.call(method, params, done=done, failed=failed)
+
+    def _say(self, said: str = "", problem: str = "") -> None:
+        self._said.say(said)
+        self._problem.say(problem)
+
+    def _show(self, found: ModelChoices) -> None:
+        lends = self.tr("This computer now lends a model {size}. That decides how many friends a model needs.")
+        nothing = self.tr("No model has such a name.")
+        self._say(lends.format(size=numbers.size(found.lent_bytes)) if found.models else nothing)
+        self._list.show_rows(found.models, lambda: map(self._row, found.models))
+
+    def _row(self, choice: ModelChoice) -> Row:
+        about = self.tr("Choose {model}").format(model=choice.name)
+        choose = partial(self.chosen.emit, choice.model, choice.name)
+        return Row(choice.name, describe_choice(choice), Button(self.tr("Choose"), act=choose, about=about))
+
+
+def describe_choice(choice: ModelChoice) -> str:
+    """Return a model's size and licence, whether it is here, and how many computers like this one it needs."""
+    size = numbers.size(choice.bytes) if choice.bytes else tr("size unknown")
+    unknown = "" if choice.is_here else tr("licence unknown")
+    licence = tr("licence {name}").format(name=choice.licence) if choice.licence else unknown
+    place = tr("on this computer") if choice.is_here else tr("to be downloaded")
+    gated = tr("its owner must grant you access") if choice.is_gated else ""
+    return "\n".join(
+        filter(None, (describe_fit(choice.num_computers), " · ".join(filter(None, (size, licence, place, gated)))))
+    )
+
+
+def describe_fit(num_computers: int) -> str:
+    """Return how many people with such a computer hold a model together; empty: not known."""
+    if not num_computers:
+        return ""
+    if num_computers == 1:
+        return tr("Fits on this computer")
+    return tr("Fits with %n friend(s) like you", "", num_computers - 1)
+
+
+_LOOK_MS = 2000
+
+
+class ModelsCard(PageSection):
+    """Asks again and again while models come."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self._served, self._stored = text(), RowList()
+        self._poll = PollTimer(self, self.refresh)
+        self.fill(Card(self.tr("Computed here"), self._served), Card(self.tr("On the disk"), self._stored))
+
+    def refresh(self) -> None:
+        self.page.ask(models.LIST, None, self._show)
+
+    def _show(self, found: Models) -> None:
+        is_loading = found.served is not None and found.served.loading is not None
+        self._poll.run_while(is_loading, _LOOK_MS)
+        self._served.setText("\n".join(describe_served(found.served)) or self.tr("Nothing is served now."))
+        self._stored.show_rows(_still(found), lambda: self._rows(found))
+
+    def _rows(self, found: Models) -> list[QWidget]:
+        rows: list[QWidget] = [self._folder_row(found.folder), *map(self._stored_row, found.stored)]
+        if found.folder.prepared_bytes:
+            about = self.tr("Delete prepared layers")
+            delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._delete(""), about=about)
+            said = self.tr("{size}. Potluck makes them again when needed.")
+            size = numbers.size(found.folder.prepared_bytes)
+            rows.append(Row(self.tr("Layers prepared for this computer"), said.format(size=size), delete))
+        return rows
+
+    def _folder_row(self, folder: ModelsFolder) -> Row:
+        used = numbers.size(folder.models_bytes + folder.prepared_bytes)
+        said = self.tr("{used} used, {free} free").format(used=used, free=numbers.size(folder.free_bytes))
+        about = self.tr("Choose a folder for models")
+        return Row(folder.path, said, Button(self.tr("Choose…"), "folder", act=self._choose_folder, about=about))
+
+    def _stored_row(self, model: StoredModel) -> Row:
+        parts = [numbers.size(model.bytes)]
+        if model.is_served:
+            parts.append(self.tr("serving now"))
+        elif model.swarms:
+            parts.append(self.tr("used by {swarms}").format(swarms=", ".join(model.swarms)))
+        if model.is_partial:
+            parts.append(self.tr("incomplete"))
+        about = self.tr("Delete {model}").format(model=model.name)
+        delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._ask_delete(model), about=about)
+        delete.setEnabled(not model.is_served)
+        return Row(model.name, " · ".join(parts), delete)
+
+    def _ask_delete(self, model: StoredModel) -> None:
+        """Ask before deleting, for another download may take hours."""
+        said = self.tr("Frees {size}. Potluck downloads the model again when it needs it.")
+        said = said.format(size=numbers.size(model.bytes))
+        asked, delete = self.tr("Delete {model}?").format(model=model.name), self.tr("Delete")
+        ConfirmDialog(self, asked, said, delete, lambda: self._delete(model.name, force=bool(model.swarms))).open()
+
+    def _delete(self, name: str, *, force: bool = False) -> None:
+        self.page.ask(models.DELETE, DeleteParams(name, force), self._deleted)
+
+    def _deleted(self, deleted: Deleted) -> None:
+        self.page.tell(self.tr("Freed {size}.").format(size=numbers.size(deleted.freed_bytes)))
+        self.refresh()
+
+    def _choose_folder(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder for models"))
+        if chosen:
+            change = Change("serve.models_folder", chosen)
+            self.page.ask(settings.SET, SetParams((change,)), lambda _: self._chosen(chosen))
+
+    def _chosen(self, folder: str) -> None:
+        said = self.tr("Models go to {folder} from now on. Move those you have there yourself.")
+        self.page.tell(said.format(folder=folder))
+        self.refresh()
+
+
+def describe_served(served: Served | None) -> list[str]:
+    """Return lines about how the layers here are computed, and where their weights are, as far as that is known."""
+    if served is None or not served.dtype:
+        return []
+    how = tr("Computed on {device}, {dtype}").format(device=engine.device(served.device), dtype=served.dtype)
+    held = tr("weights in {format}").format(format=served.quantization)
+    lines = [how if served.quantization in ("", "none") else f"{how}, {held}"]
+    if served.device_bytes:
+        stay = tr("{size} of weights in device memory").format(size=numbers.size(served.device_bytes))
+        flow = tr("{size} loaded for each step").format(size=numbers.size(served.streamed_bytes))
+        experts = tr("{size} of experts in RAM").format(size=numbers.size(served.ram_bytes))
+        shown = (stay, *((experts,) if served.ram_bytes else ()), *((flow,) if served.streamed_blocks else ()))
+        lines.append(", ".join(shown))
+    return lines
+
+
+def _still(found: Models) -> tuple[object, ...]:
+    """Return what is drawn anew when it changes; a download, which grows all the time, is not in it."""
+    folder = found.folder
+    disk = (folder.path, folder.models_bytes >> 20, folder.prepared_bytes >> 20, folder.free_bytes >> 28)
+    return disk, found.stored

@@ -1,0 +1,101 @@
+"""One app a user: a second start asks the first to show its window.
+
+The app after an update: the running version, the installed one, and a restart as that one.
+
+An update exchanges files below an open app, except on Windows, which keeps the files of a running program.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from PySide6.QtCore import QLockFile, QObject, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from potluck.own_version import own_version
+
+_TIMEOUT_MS = 1000
+_MOST_BYTES = 1000  # of a link
+
+
+class SingleInstance(QObject):
+    """Keeps one app running for each user. Signal: `raise_wanted(str)`, when somebody starts the app again, with the
+    link that was opened; empty: none.
+    """
+
+    raise_wanted = Signal(str)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        # Windows has names of pipes instead, without folders and common to all users.
+        self._name = str(folder / "app.sock") if os.name == "posix" else f"potluck-{getpass.getuser()}"
+        self._lock = QLockFile(str(folder / "app.lock"))
+        self._lock.setStaleLockTime(0)  # whether the holder still lives decides, not the file's age
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._greet)
+
+    def acquire(self, link: str = "") -> bool:
+        """Return True if this is the only app; otherwise ask the other one to show its window, and to open `link`."""
+        if not self._lock.tryLock(0):
+            socket = QLocalSocket()
+            socket.connectToServer(self._name)
+            if socket.waitForConnected(_TIMEOUT_MS):
+                socket.write(link.encode())
+                socket.disconnectFromServer()
+                if socket.state() is not QLocalSocket.LocalSocketState.UnconnectedState:
+                    socket.waitForDisconnected(_TIMEOUT_MS)
+            return False
+        QLocalServer.removeServer(self._name)  # left behind by one that was killed
+        self._server.listen(self._name)
+        return True
+
+    def release(self) -> None:
+        self._server.close()
+        self._lock.unlock()
+
+    def _greet(self) -> None:
+        while (socket := self._server.nextPendingConnection()) is not None:
+            socket.disconnected.connect(lambda socket=socket: self._hear(socket))
+            if socket.state() is not QLocalSocket.LocalSocketState.ConnectedState:
+                self._hear(socket)
+
+    def _hear(self, socket: QLocalSocket) -> None:
+        said = bytes(socket.read(_MOST_BYTES).data()).decode(errors="replace")
+        socket.disconnected.disconnect()
+        socket.deleteLater()
+        self.raise_wanted.emit(said)
+
+
+_HIDDEN = "--hidden"
+
+
+class ProgramVersions:
+    """Knows the running version, which is the installed one when it is made."""
+
+    def __init__(self) -> None:
+        self.running = own_version()
+
+    def installed(self) -> str:
+        """Return the version that a restart would run; the running one while files are being exchanged."""
+        try:
+            return own_version()
+        except ModuleNotFoundError:
+            return self.running
+
+
+def restart_command(*, hidden: bool) -> list[str]:
+    """Return the command that started this process, which leads to the installed version; `hidden`: in the tray."""
+    _, *arguments = sys.orig_argv
+    kept = [argument for argument in arguments if argument != _HIDDEN]
+    return [sys.executable, *kept, *([_HIDDEN] if hidden else [])]
+
+
+def restart_process(*, hidden: bool) -> NoReturn:
+    """Replace this process by the new version; systemd, which watches it, sees the same process."""
+    words = restart_command(hidden=hidden)
+    os.execv(words[0], words)

@@ -1,0 +1,40 @@
+"""Says whether something of this computer may listen at an address, as the settings want it, and who does already."""
+
+from __future__ import annotations
+
+import ipaddress
+from contextlib import suppress
+
+import psutil
+
+from potluck.p2p.listening import is_loopback
+from potluck.sentences import NOTHING, Sentence, sentence
+
+
+def listening_problem(section: str, address: str, *, is_allowed: bool) -> Sentence:
+    """Return why nothing listens at SECTION.address; nothing if it may. `is_allowed`: SECTION.allow_remote."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return sentence(
+            "{section}.address {name} is not an IP address (127.0.0.1 is this machine only)",
+            section=section,
+            name=repr(address),
+        )
+    if is_loopback(address) or is_allowed:
+        return NOTHING
+    return sentence(
+        "{section}.address {name} can be reached from other machines, so nothing listens there "
+        "(set {section}.allow_remote if that is what you want)",
+        section=section,
+        name=address,
+    )
+
+
+def port_holder(port: int) -> Sentence:
+    """Return which program listens at a TCP port, as far as this user may see it."""
+    with suppress(psutil.Error):
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:
+                return sentence("{program} (process {pid})", program=psutil.Process(each.pid).name(), pid=each.pid)
+    return sentence("another program, maybe another user's")

@@ -1,0 +1,267 @@
+"""Runs an engine in this process: signals and the event loop. Prints nothing; the caller gets events.
+
+Runs an engine as the daemon's child: commands come and events go over one pipe.
+
+Makes the reports that an engine sends to the daemon every second: its load, its memory, and the swarm it sees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from potluck_control.api.schema import OneMore
+from potluck_control.processes import engine_messages as messages
+from potluck_control.processes.engine_messages import MAX_SERVERS, MIN_DUTY, EngineReport, Failed, OnEvent, SwarmServers
+from potluck_control.processes.launch_spec import LaunchSpec
+
+from potluck.blocks.accelerators import memory_of
+from potluck.checkpoint.fetching import FETCHING
+from potluck.errors import PotluckError
+from potluck.processes import confine
+from potluck.protocol.blocks import Booking, PersonId
+from potluck.protocol.records import ServerState
+from potluck.sentences import sentence, verbatim
+from potluck.tasks import failing, keep_running, run_until_first_ends
+from potluck_engine.daemon_pipe import DaemonPipe, exit_now, exit_soon
+from potluck_engine.life.engine import Engine
+from potluck_engine.placement.outlook import expected_answer_tps, one_more, seen_servers
+from potluck_engine.serving.receipts import Tabs
+from potluck_engine.weights.fitting import resolve_spec, total_limit_bytes
+
+log = logging.getLogger(__name__)
+
+
+def run_in_terminal(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
+    """Serve until SIGTERM or SIGINT, and return which it was.
+
+    Raises:
+        PotluckError: the engine could not start or go on. A Failed event was sent, as before any other exception.
+    """
+    try:
+        confine()
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            return runner.run(_serve(resolve_spec(spec), on_event))
+    except PotluckError as error:
+        on_event(Failed(error.sentence, error.advice))
+        raise
+    except Exception:
+        unexpected = sentence("the engine failed unexpectedly")
+        on_event(Failed(unexpected, sentence("its log has the reason; please report it")))
+        raise
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # does not exist for Windows
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
+    """Serve until a signal comes, and return it. Raises PotluckError."""
+    engine = Engine(spec, on_event)
+    try:
+        arrived: signal.Signals = await run_until_first_ends(_until_signal(), engine.run())
+        return arrived
+    finally:
+        await engine.stop()
+
+
+async def _until_signal() -> signal.Signals:
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[signal.Signals] = asyncio.Queue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, arrived.put_nowait, number)
+    first = await arrived.get()
+    log.info("asked to stop")
+    return first
+
+
+_COVERAGE_INTERVAL_S = 10.0
+
+
+def waiting_report() -> EngineReport:
+    """Return the report of a process that waits for its launch specification."""
+    memory = memory_of(torch.device("cpu"))
+    return EngineReport(memory_used_bytes=memory.used, memory_total_bytes=memory.total)
+
+
+class EngineReporter:
+    """Reports on `engine`; the swarm's coverage is known while `watch_coverage` runs.
+
+    Attributes:
+        look_now: set to look at the swarm at once.
+    """
+
+    def __init__(self, engine: Engine, on_servers: Callable[[SwarmServers], None]) -> None:
+        """Raises UsageError: the engine's device is not there."""
+        self.look_now = asyncio.Event()
+        self._engine = engine
+        self._on_servers = on_servers
+        self._limit_bytes = total_limit_bytes(engine.spec)
+        self._coverage: tuple[int, ...] = ()
+        self._coverage_at = 0.0
+        self._one_more: OneMore | None = None
+        self._expected_tps = 0.0
+
+    def report(self) -> EngineReport:
+        engine, spec = self._engine, self._engine.spec
+        engine.tabs.forget_old()
+        metrics = engine.metrics()
+        memory = engine.device.run(lambda: memory_of(torch.device(spec.serve.device)))
+        blocks = None if engine.service is None else engine.service.blocks.whole
+        lacking = None if blocks is None else blocks.no_kernels
+        fetched, fetch_total = FETCHING.progress() or (0, 0)
+        return EngineReport(
+            sessions=metrics.sessions,
+            total_tokens=engine.tabs.total_tokens,
+            memory_used_bytes=memory.used * max(len(spec.serve.devices), 1),  # ranks are alike
+            memory_limit_bytes=self._limit_bytes,
+            memory_total_bytes=memory.total,
+            metrics=metrics,
+            gpu_percent=_gpu_percent(spec.serve.device),
+            fetched_bytes=fetched,
+            fetch_total_bytes=fetch_total,
+            coverage=self._coverage,
+            one_more=self._one_more,
+            expected_tps=self._expected_tps,
+            network=engine.node.report(),
+            coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
+            gpu=_gpu_address(spec.serve.device) if len(spec.serve.devices) < 2 else "",
+            runs_on=verbatim("" if blocks is None else blocks.step_ways),
+            slow_why=verbatim("" if lacking is None else lacking.reason),
+            runs_on_hint=verbatim("" if lacking is None else lacking.hint),
+            failing=failing(),
+        )
+
+    async def watch_coverage(self) -> None:
+        """Look at the swarm now and then, for the display."""
+        while True:
+            with contextlib.suppress(PotluckError):
+                await self._look()
+            self.look_now.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_COVERAGE_INTERVAL_S):
+                    await self.look_now.wait()
+
+    async def _look(self) -> None:
+        if not self._engine.node.is_joined:
+            return
+        servers = await self._engine.node.directory.fetch()
+        online = [item.span for item in servers if item.heartbeat.state is ServerState.ONLINE]
+        num_blocks = self._engine.spec.swarm.num_blocks
+        self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
+        self._coverage_at = time.monotonic()
+        self._one_more = one_more(servers, num_blocks)
+        self._expected_tps = expected_answer_tps(servers, num_blocks, self._engine.node.peer_id)
+        self._on_servers(SwarmServers(seen_servers(servers, self._engine.node.peer_id)[:MAX_SERVERS]))
+
+
+def _gpu_percent(device: str) -> float | None:
+    if not device.startswith("cuda"):
+        return None
+    try:
+        return float(torch.cuda.utilization(device))
+    except Exception:  # of NVML's own classes: a driver, a part of a card or a virtual machine that doesn't say
+        return None
+
+
+def _gpu_address(device: str) -> str:
+    """Return the PCI address of a CUDA device as the kernel writes it; empty where torch doesn't know it."""
+    if not device.startswith("cuda"):
+        return ""
+    found: Any = torch.cuda.get_device_properties(device)  # older versions have no address
+    if not hasattr(found, "pci_domain_id"):
+        return ""
+    return f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
+
+
+_BETWEEN_S = 2.0  # for an end in the middle of a load: a game may wait for it, and nothing stops a kernel's compiler
+
+
+async def run_for_daemon(pipe: DaemonPipe) -> None:
+    """Run an engine as the daemon says, until it says Stop or is gone. Raises PotluckError."""
+    child = _Child(pipe)
+    await run_until_first_ends(child.work(), keep_running("reporting to the daemon", child.report))
+
+
+class _Child:
+    def __init__(self, pipe: DaemonPipe) -> None:
+        self._pipe = pipe
+        self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
+        self._reporter: EngineReporter | None = None  # None: there is nothing to serve yet
+
+    async def work(self) -> None:
+        pipe = self._pipe
+        spec = await pipe.launch()
+        if spec is None:
+            return
+        spec = await asyncio.to_thread(resolve_spec, spec)
+        tabs = Tabs(spec.outbox, self._tell_receipt)
+        engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
+        self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
+        watching = keep_running("looking at the swarm", self._reporter.watch_coverage)
+        try:
+            await run_until_first_ends(
+                self._listen(engine), self._obey(engine), engine.wait_lost(), watching, on_end=exit_soon
+            )
+        finally:
+            await engine.stop()
+
+    async def _obey(self, engine: Engine) -> None:
+        """Start the engine and carry out orders one after the other. Raises PotluckError."""
+        await engine.start()
+        gc.collect()
+        gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
+        while True:
+            match await self._orders.get():
+                case messages.Drain():
+                    await engine.drain()
+                case messages.Offload():
+                    await engine.offload()
+                case messages.Restore():
+                    await engine.restore()
+
+    async def _listen(self, engine: Engine) -> None:
+        """Queue orders and pass the other commands on, until Stop or the end of the pipe."""
+        while (message := await self._pipe.read()) is not None:
+            match message:
+                case messages.Drain() | messages.Offload() | messages.Restore():
+                    self._orders.put_nowait(message)
+                case messages.Network(caps):
+                    engine.node.limit(caps)
+                case messages.Throttle(duty):
+                    engine.throttle(min(max(duty, MIN_DUTY), 1.0))
+                case messages.Worth(people):
+                    engine.tabs.value({PersonId(person): points for person, points in people})
+                case messages.MemberRecords(records):
+                    engine.node.publish(records)
+                case messages.Stop():
+                    break
+        if engine.is_idle and await engine.leave():
+            exit_now()  # ending one part after the other would hold the memory
+        if engine.is_between:
+            exit_soon(_BETWEEN_S)
+
+    async def report(self) -> None:
+        while True:
+            self._pipe.send(waiting_report() if self._reporter is None else self._reporter.report())
+            await asyncio.sleep(messages.REPORT_INTERVAL_S)
+
+    def _tell(self, event: messages.EngineEvent) -> None:
+        changes_coverage = messages.Online | messages.Reshaped | messages.Settled | messages.Offline
+        if self._reporter is not None and isinstance(event, changes_coverage):
+            self._reporter.look_now.set()
+        self._pipe.send(event)
+
+    def _tell_receipt(self, booking: Booking) -> None:
+        self._pipe.send(messages.SignedReceipt(booking.receipt, booking.person))

@@ -1,0 +1,198 @@
+"""Loads blocks onto the engine's devices, and owns the processes of all devices but the first.
+
+A load runs in a thread that nothing can stop. If whoever wanted the blocks is cancelled, they are freed once they are
+loaded; `settled` waits for that.
+
+Remembers the digests of the weights that this computer has announced.
+
+An engine that starts with other weights for the same swarm, revision and files would announce damaged ones as if they
+were right. One small JSON file in the state folder: key -> block -> digest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from potluck_control.places import user_places
+from potluck_control.processes.launch_spec import LaunchSpec
+
+from potluck.blocks.accelerators import trim_memory
+from potluck.blocks.span.block_span import BlockSpan
+from potluck.checked_files import CheckedFile, state_file
+from potluck.checkpoint.source import Checkpoint
+from potluck.errors import CheckpointError
+from potluck.protocol.blocks import Span
+from potluck.sentences import sentence
+from potluck.tasks import BackgroundTasks
+from potluck_engine.compute.failures import DeviceWatch
+from potluck_engine.ranks.processes import RankProcesses
+from potluck_engine.ranks.ranked import RankedSpan
+from potluck_engine.serving.admission import in_thread
+from potluck_engine.weights.loading import blocks_folder, check_blocks, forget_marks, load_blocks
+
+log = logging.getLogger(__name__)
+
+_MAX_MODELS = 64  # the oldest go first
+
+Known = dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedWeights:
+    """A file of digests. Engines may share it."""
+
+    path: Path
+
+    def confirm(self, key: str, span: Span, digests: Sequence[str]) -> None:
+        """Compare the digests of `span` with the earlier ones, and remember those of new blocks.
+
+        Raises:
+            CheckpointError: some differ.
+        """
+        file = state_file(self.path, Known)
+        known = self._read(file)
+        before = known.pop(key, {})
+        now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
+        changed = [str(int(block) + 1) for block, digest in now.items() if before.get(block, digest) != digest]
+        if changed:
+            raise CheckpointError(
+                sentence("the files of layer {number} have changed since they were served", number=", ".join(changed)),
+                hint=sentence(
+                    "put the right files back; if the new ones are right, delete {path} and {file}",
+                    path=self.path,
+                    file=file.copy,
+                ),
+            )
+        if now.items() <= before.items():
+            return
+        entries = [*known.items(), (key, before | now)][-_MAX_MODELS:]
+        try:
+            file.write(dict(entries))
+        except OSError as error:
+            log.warning("cannot remember which weights are served: %s", error)
+
+    def _read(self, file: CheckedFile[Known]) -> Known:
+        try:
+            return file.read() or {}
+        except OSError as error:
+            log.warning("cannot read which weights were served: %s", error)
+            return {}
+
+
+def weights_key(spec: LaunchSpec) -> str:
+    """Return a key of the swarm, its revision and the files of the model."""
+    return " | ".join((spec.swarm.prefix, spec.swarm.revision, spec.checkpoint))
+
+
+class BlockLoader:
+    """`start` first, `close` last; `load_blocks` and `load_same` block, need `checkpoint`, and are for `run`."""
+
+    checkpoint: Checkpoint
+
+    def __init__(self, spec: LaunchSpec, device: DeviceWatch) -> None:
+        self.ranks: RankProcesses | None = None  # None: one device alone
+        self._spec = spec
+        self._device = device
+        self._unwanted = BackgroundTasks()
+        self._served = ServedWeights(user_places().state / "served-weights.json")
+
+    async def start(self) -> RankProcesses | None:
+        """Start the processes of the further devices, if there are any. Raises PotluckError."""
+        if len(self._spec.serve.devices) > 1:
+            self.ranks = await RankProcesses.start(self._spec)
+        return self.ranks
+
+    async def close(self) -> None:
+        """End the processes. Idempotent."""
+        is_loading = len(self._unwanted) > 0
+        await self._unwanted.cancel()
+        if self.ranks is not None:
+            await self.ranks.close()
+        if is_loading:
+            self._forget_marks()
+
+    async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
+        """Load in a thread, when nothing else is loaded. Raises what `load_blocks` raises, and DeviceLostError."""
+        await self.settled()
+        loading = asyncio.create_task(in_thread(partial(self._whole, load)))
+        try:
+            return await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            self._unwanted.start(_free(loading))
+            self._forget_marks()
+            raise
+
+    async def settled(self) -> None:
+        """Wait until nothing is loaded any more that nobody wants."""
+        await self._unwanted.wait()
+
+    async def tried_out(self, span: Span) -> BlockSpan:
+        """Return blocks through which a token went. Raises PotluckError."""
+
+        def load() -> BlockSpan:
+            blocks = self.load(span)
+            try:
+                check_blocks(blocks)
+            except BaseException:
+                blocks.free()
+                raise
+            return blocks
+
+        return await self.run(load)
+
+    def load(self, span: Span) -> BlockSpan:
+        """Raises CheckpointError if the files cannot be used, or are not those that were served in an earlier run."""
+        if self.ranks is None:
+            blocks = load_blocks(self.checkpoint, span, self._spec)
+        else:
+            blocks = RankedSpan(self.ranks.load(self.checkpoint, span), self.ranks)
+        try:
+            self._served.confirm(weights_key(self._spec), span, blocks.digests)
+        except CheckpointError:
+            blocks.free()
+            raise
+        return blocks
+
+    def load_same(self, before: BlockSpan) -> BlockSpan:
+        """Load the blocks of `before` again. Raises CheckpointError if their weights are not those that it had."""
+        blocks = self.load(before.span)
+        if blocks.digests != before.digests:
+            blocks.free()
+            raise CheckpointError("the checkpoint's files changed on disk", hint="put the right files back")
+        return blocks
+
+    def _whole(self, load: Callable[[], BlockSpan]) -> BlockSpan:
+        """Load. If that fails, let neither the error's traceback nor cycles keep what had been loaded until then."""
+        try:
+            return self._device.run(load)
+        except Exception as error:
+            link: BaseException | None = error
+            while link is not None:
+                traceback.clear_frames(link.__traceback__)
+                link = link.__cause__ or link.__context__
+            gc.collect()
+            self._device.free(partial(trim_memory, torch.device(self._spec.serve.device)))
+            raise
+
+    def _forget_marks(self) -> None:
+        """Let the next process try kernels, although a load that is called off may be in the middle of a trial."""
+        if not self._device.has_lost:
+            forget_marks(blocks_folder())
+
+
+async def _free(loading: asyncio.Task[BlockSpan]) -> None:
+    """Free what is loaded when it is there. A load that fails leaves nothing."""
+    try:
+        await asyncio.wait({loading})
+        if loading.exception() is None:
+            await asyncio.to_thread(loading.result().free)
+    finally:
+        loading.cancel()

@@ -1,0 +1,323 @@
+"""Knows where the model's files are on this computer, and serves pieces of them to members who lack them.
+
+Any node of a member does it, engine or standby node, from the files that it has anyway. It sends nothing but bytes that
+the swarm's manifest names by their digest, behind everything else that this computer sends: the caps on uploads hold,
+because all streams keep to them, and while the engine computes for somebody, a part of a piece goes out only every now
+and then. Knows no torch.
+
+Fetches files of the swarm's model from members who have them, several at once, piece by piece.
+
+Each piece is checked before it is written into `NAME.partial`, so a fetch that ends in the middle goes on with the next
+one: the partial file is read again, and what is right in it stays. A member that sends a wrong piece is not asked again
+by this process. Lives in the node's event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+import random
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
+
+from potluck_control.places import user_places
+from potluck_control.processes.launch_spec import LaunchSpec
+from potluck_control.resources import bundled_checkpoint
+
+from potluck.checkpoint.fetching import FETCHING
+from potluck.errors import CheckpointError, PotluckError
+from potluck.model_files import (
+    MAX_MANIFEST_BYTES,
+    Manifest,
+    ManifestFile,
+    Manifests,
+    check_file,
+    decode_manifest,
+    fetched_folders,
+    hub_cache,
+    inside,
+    pinned_folder,
+)
+from potluck.p2p.network import Host, Stream
+from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.sentences import sentence
+from potluck.tasks import cancel_and_wait
+from potluck.wire.message import decode_request, encode
+from potluck.wire.protocols import MANIFEST, MAX_REQUEST_BYTES, PART_BYTES, WEIGHTS, PieceRequest
+
+log = logging.getLogger(__name__)
+
+MAX_STREAMS, MAX_STREAMS_OF_A_PERSON = 8, 4
+BUSY_PAUSE_S = 0.25  # between two parts while the engine computes: 1 MB/s
+_IDLE_S = 60.0  # of a stream that asks for nothing
+_SEND_S = 30.0  # for a peer that does not read
+_RETRY_S = 10.0
+
+
+class SharedWeights:
+    """The files of one swarm's model on this computer.
+
+    Attributes:
+        is_busy: returns whether the engine computes for somebody; those who fetch files wait for that.
+        may_share: False: nothing is sent, as when the day's cap is near.
+    """
+
+    def __init__(self, host: Host, weights: str, find: Callable[[str], Path], manifests: Manifests) -> None:
+        self.is_busy: Callable[[], bool] = lambda: False
+        self.may_share = True
+        self._host = host
+        self._weights = weights
+        self._find = find
+        self._manifests = manifests
+        self._manifest: Manifest | None = None
+        self._streams: list[PersonId] = []
+
+    async def serve(self) -> None:
+        """Answer members from now on."""
+        await self._host.serve_stream(WEIGHTS, self._send, max_frame_bytes=MAX_REQUEST_BYTES)
+
+    async def _send(self, stream: Stream, peer: PeerId) -> None:
+        """Send one piece after the other as they are asked for. Raises RemoteError."""
+        person = self._host.person_of(peer)
+        if person is None:
+            raise RemoteError(Code.NOT_A_MEMBER, "only members get files")
+        num_theirs = self._streams.count(person)
+        if not self.may_share or len(self._streams) >= MAX_STREAMS or num_theirs >= MAX_STREAMS_OF_A_PERSON:
+            raise RemoteError(Code.BUSY, "enough files are being sent", retry_after_s=_RETRY_S)
+        self._streams.append(person)
+        try:
+            while (body := await stream.receive(timeout_s=_IDLE_S)) is not None:
+                data = memoryview(await asyncio.to_thread(self._read, decode_request(body, PieceRequest)))
+                for start in range(0, len(data), PART_BYTES):
+                    if self.is_busy():
+                        await asyncio.sleep(BUSY_PAUSE_S)
+                    await stream.send(data[start : start + PART_BYTES], timeout_s=_SEND_S)
+        except TimeoutError:
+            log.debug("a member stopped fetching files")
+        finally:
+            self._streams.remove(person)
+
+    def _read(self, request: PieceRequest) -> bytes:
+        """Raises RemoteError NOT_SERVED if the piece is not here."""
+        self._manifest = self._manifest or self._manifests.find(self._weights)
+        if self._manifest is None or request.weights.hex() != self._weights:
+            raise RemoteError(Code.NOT_SERVED, "these weights are not here")
+        if request.file == MANIFEST:
+            return self._manifest.encode()
+        file = self._manifest.file(request.file)
+        if file is None or request.piece >= file.num_pieces:
+            raise RemoteError(Code.NOT_SERVED, "the swarm's model has no such piece")
+        start, size = file.place(request.piece)
+        try:
+            with self._find(file.name).open("rb") as opened:
+                data = os.pread(opened.fileno(), size, start)
+        except (OSError, CheckpointError) as error:
+            raise RemoteError(Code.NOT_SERVED, "this file is not here") from error
+        if not file.holds(request.piece, data):
+            raise RemoteError(Code.NOT_SERVED, "this piece is not here")
+        return data
+
+
+def known_manifests() -> Manifests:
+    """Return the manifests that this computer keeps."""
+    return Manifests(user_places().state / "manifests")
+
+
+def own_folder(spec: LaunchSpec) -> Path | None:
+    """Return the folder that the user chose for the model; None: Potluck chooses.
+
+    Only a user's folder is absolute: the name of a model can't be.
+    """
+    chosen = Path(spec.checkpoint).expanduser()
+    ours = (bundled_checkpoint(spec.swarm.model), *fetched_folders(spec.swarm, hub_cache()))
+    return chosen if chosen.is_absolute() and chosen.is_dir() and chosen not in ours else None
+
+
+def file_of_model(spec: LaunchSpec, name: str) -> Path:
+    """Return where a file of the swarm's model is, or would come. Raises CheckpointError if that is outside."""
+    own = own_folder(spec)
+    if own is not None:
+        return own / name
+    fetched = inside(pinned_folder(spec.swarm, hub_cache()), name)
+    bundled = bundled_checkpoint(spec.swarm.model)
+    return bundled / name if bundled is not None and not fetched.exists() else fetched
+
+
+Peers = Callable[[], Awaitable[Iterable[PeerId]]]
+"""Returns members' computers that may have files."""
+
+Missing = dict[int, set[PeerId]]
+"""Pieces of a file that are not here, each with those who are asked for it."""
+
+_OPEN_S = 10.0
+_SILENCE_S = 20.0  # of a member that was asked for a piece
+_PIECE_S = 300.0  # for a piece from somebody slow: 14 kB/s
+_MAX_MEMBERS = 8  # that send at the same time
+_STREAMS = 2  # with each of them: while a piece of one is checked and written, the other's comes
+_MAX_SENDERS = 2  # of one piece at the end, when somebody slow or gone has the last ones
+_LOOK_AGAIN_S = 2.0
+_RESERVE_BYTES = 512 << 20  # of the disk, that stays free
+
+
+class MemberFiles:
+    """Files of the weights `weights`, the digest of their manifest in hexadecimal.
+
+    Attributes:
+        blamed: members' computers that sent wrong bytes.
+    """
+
+    def __init__(self, host: Host, weights: str, peers: Peers) -> None:
+        self.blamed: set[PeerId] = set()
+        self._host = host
+        self._weights = bytes.fromhex(weights)
+        self._peers = peers
+
+    async def manifest(self, *, patience_s: float) -> Manifest:
+        """Return the manifest from a member. Raises PotluckError if nobody sends it in time."""
+        now = asyncio.get_running_loop().time
+        deadline = now() + patience_s
+        while True:
+            for peer in await self._members():
+                async with self._asking(peer, "the list of files") as stream:
+                    request = PieceRequest(self._weights, MANIFEST, 0)
+                    data = await _received(stream, request, MAX_MANIFEST_BYTES)
+                    return decode_manifest(bytes(data), self._weights.hex())
+            if now() > deadline:
+                raise PotluckError("nobody who has the swarm's model is online", hint="try again when the founder is")
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    async def fetch(self, file: ManifestFile, folder: Path, *, patience_s: float) -> bool:
+        """Make a file whole in `folder`, from all members who have it. One fetch at a time may run there.
+
+        Return whether it is whole. If nobody has sent a piece for `patience_s`, what came stays for the next try.
+
+        Raises:
+            CheckpointError: the disk is full, or the file would lie outside `folder`.
+        """
+        path, partial = inside(folder, file.name), inside(folder, f"{file.name}.partial")
+        missing = await asyncio.to_thread(_begin, partial, file)
+        missing_bytes = sum(file.place(piece)[1] for piece in missing)
+        now = asyncio.get_running_loop().time
+        deadline = now() + patience_s
+        with FETCHING.file(file.size - missing_bytes, file.size):
+            while num_missing := len(missing):
+                await self._fetch_from_all(file, partial, missing)
+                if len(missing) < num_missing:
+                    deadline = now() + patience_s
+                elif now() > deadline:
+                    return False
+                if missing:
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+        partial.replace(path)
+        return True
+
+    async def _fetch_from_all(self, file: ManifestFile, partial: Path, missing: Missing) -> None:
+        """Have members send pieces, until all are here or nobody sends any more. Raises CheckpointError."""
+        peers = (await self._members())[:_MAX_MEMBERS] * _STREAMS
+        tasks = [asyncio.create_task(self._fetch_from(peer, file, partial, missing)) for peer in peers]
+        try:
+            for ended in asyncio.as_completed(tasks):
+                await ended
+                if not missing:
+                    return
+        finally:
+            await cancel_and_wait(*tasks)
+
+    async def _fetch_from(self, peer: PeerId, file: ManifestFile, partial: Path, missing: Missing) -> None:
+        """Let one member send until nothing is left for it to do. Raises CheckpointError."""
+        piece = None
+        try:
+            async with self._asking(peer, file.name) as stream:
+                while (piece := _next_piece(missing, peer)) is not None:
+                    request = PieceRequest(self._weights, file.name, piece)
+                    async with asyncio.timeout(_PIECE_S):
+                        data = await _received(stream, request, file.place(piece)[1])
+                    await asyncio.to_thread(_write, partial, file, piece, data)
+                    if missing.pop(piece, None) is not None:
+                        FETCHING.count(len(data))
+        finally:
+            if piece is not None:
+                missing.get(piece, set()).discard(peer)
+
+    async def _members(self) -> list[PeerId]:
+        """Return whom to ask, in an order that spreads the work."""
+        found = {*await self._peers()} - self.blamed - {self._host.peer_id}
+        return random.sample(sorted(found), len(found))
+
+    @contextlib.asynccontextmanager
+    async def _asking(self, peer: PeerId, what: str) -> AsyncIterator[Stream]:
+        """Open a stream to a member. What goes wrong with it ends the body, and is logged and remembered here."""
+        try:
+            stream = await self._host.open_stream(peer, WEIGHTS, timeout_s=_OPEN_S, max_frame_bytes=PART_BYTES)
+            try:
+                yield stream
+            finally:
+                await stream.close()
+        except ValueError:
+            self.blamed.add(peer)
+            log.warning("%s sent wrong bytes of %s and is not asked again", peer, what)
+        except (RemoteError, TimeoutError) as error:
+            log.info("a member does not send %s: %s", what, error or "silence")
+
+
+def _begin(partial: Path, file: ManifestFile) -> Missing:
+    """Make room for a file, and return the pieces that are missing from what is here. Raises CheckpointError."""
+    right = set(check_file(partial, file))
+    missing: Missing = {piece: set() for piece in range(file.num_pieces) if piece not in right}
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    num_bytes, free_bytes = sum(file.place(piece)[1] for piece in missing), shutil.disk_usage(partial.parent).free
+    if num_bytes and free_bytes < num_bytes + _RESERVE_BYTES:
+        raise CheckpointError(
+            f"{file.name} needs {num_bytes >> 20} MiB more, and the disk has {free_bytes >> 20} MiB free",
+            hint="potluck models delete MODEL, or use another disk: potluck config set serve.models_folder DIR",
+        )
+    with partial.open("ab") as stream:
+        stream.truncate(file.size)
+    return missing
+
+
+def _next_piece(missing: Missing, peer: PeerId) -> int | None:
+    """Return the next piece for a member, one that nobody sends if there is one; None: it has nothing to do."""
+    left = [piece for piece, asked in missing.items() if peer not in asked and len(asked) < _MAX_SENDERS]
+    piece = min(left, key=lambda piece: len(missing[piece]), default=None)
+    if piece is not None:
+        missing[piece].add(peer)
+    return piece
+
+
+def _write(partial: Path, file: ManifestFile, piece: int, data: bytearray) -> None:
+    """Check and write a piece. The file is opened each time, because a thread outlives a fetch that is cancelled.
+
+    Raises:
+        ValueError: it has other bytes than those of the manifest.
+        CheckpointError: the disk is full.
+    """
+    if not file.holds(piece, data):
+        raise ValueError("wrong bytes")
+    try:
+        with partial.open("r+b") as stream:
+            stream.seek(file.place(piece)[0])
+            stream.write(data)
+    except OSError as error:
+        raise CheckpointError(
+            sentence("cannot write {path}: {why}", path=partial.name, why=error.strerror), hint="potluck models delete"
+        ) from error
+
+
+async def _received(stream: Stream, request: PieceRequest, max_bytes: int) -> bytearray:
+    """Ask for a piece and return what comes. Raises RemoteError and TimeoutError."""
+    await stream.send(encode(request), timeout_s=_SILENCE_S)
+    data = bytearray()
+    while len(data) < max_bytes:
+        part = await stream.receive(silence_s=_SILENCE_S)
+        if not part:
+            raise RemoteError(Code.BAD_REPLY, "the member hung up")
+        data += part
+        if request.file == MANIFEST and hashlib.sha256(data).digest() == request.weights:
+            break  # nobody knows its size before
+    return data

@@ -1,0 +1,87 @@
+"""What a process that asks the model hub prints, one of these a line.
+
+What a gateway and the engine of the same computer say to each other, over a Unix socket of their user.
+
+    gateway: Hello             engine: Ready, or Refused
+    gateway: Rows, hidden      engine: Rows, logits, or Refused and the end
+
+A message is two bytes with its length and the message in the one codec. The numbers of `HeadRows` follow it as they lie
+in memory, so both sides know from the head's shape how many bytes to read. Whoever doesn't keep to this ends the
+connection.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from msgspec import Struct
+
+from potluck.protocol.codec import encode
+from potluck.sentences import NOTHING, Sentence
+
+
+class FoundModel(Struct, frozen=True):
+    """A model on the hub. 0 and empty: the hub doesn't say."""
+
+    name: str
+    bytes: int  # of its tensors
+    num_parameters: int
+    licence: str
+    is_gated: bool  # its owner decides who may download it
+
+
+class OpenedModel(Struct, frozen=True):
+    """A model that can be split. `files`: the folder where its files are, as far as they are here."""
+
+    name: str
+    num_blocks: int
+    revision: str
+    files: str
+
+
+class HubRefusal(Struct, frozen=True):
+    """Why there is no answer. A line with a model has no `message`."""
+
+    message: Sentence = NOTHING
+    hint: Sentence = NOTHING
+
+
+VERSION = 1
+LENGTH_BYTES = 2
+MAX_ROWS = 64  # of one request: the decode steps of many texts, or their drafts
+
+
+class GatewayHead(Struct, frozen=True, tag=True):
+    """The head that the gateway has."""
+
+    version: int
+    swarm: str  # prefix of its names in the directory
+    dtype: str  # as torch names it, such as "bfloat16"
+    shape: tuple[int, int]  # vocabulary, hidden_size
+    checksum: int  # of the weight, see `output_head.checksum`
+
+
+class Ready(Struct, frozen=True, tag=True):
+    """The engine has the same head on its device."""
+
+
+class HeadRows(Struct, frozen=True, tag=True):
+    """Hidden states [rows, hidden_size] follow, or their logits [rows, vocabulary], in the head's number format."""
+
+    rows: int
+
+
+class HeadRefusal(Struct, frozen=True, tag=True):
+    reason: str
+
+
+def framed(message: Struct) -> bytes:
+    """Return a message with its length."""
+    data = encode(message)
+    return struct.pack("!H", len(data)) + data
+
+
+def length_of(data: bytes) -> int:
+    """Return the bytes of the message that follows these `LENGTH_BYTES`."""
+    (length,) = struct.unpack("!H", data)
+    return int(length)
