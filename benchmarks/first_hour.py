@@ -1,6 +1,6 @@
-"""Two newcomers do what three pages say: `first_hour`. Real daemons, the demo model, everything on loopback.
+"""Two newcomers do what two pages say: `first_hour`. Real daemons, the demo model, everything on loopback.
 
-Ana and Bob have fresh homes. Both type at terminals what `first-hour.md`, `friends.md` and `founders.md` tell them to,
+Ana and Bob have fresh homes. Both type at terminals what `first-hour.md` and `friends.md` tell them to,
 and what stands beside each command here is what the page says of its answer. A fault is one of:
 
 - *wrong*: another exit code or text than on the page, or a command of the page that was not typed;
@@ -31,7 +31,7 @@ from tests.helpers.daemon_process import scripted_game
 from tests.helpers.documents import Kind, commands, passages
 from tests.helpers.reader import Reader
 
-_PAGES = ("first-hour", "friends", "founders")
+_PAGES = ("first-hour", "friends")
 _SILENT_S = 2.0
 _WAIT_S = 60.0  # for what a command said to happen
 _LONGEST_S = 90.0  # of a command
@@ -56,7 +56,7 @@ class Walk:
 
     ana: Reader
     bob: Reader
-    laptop: Reader  # Ana's, from when the founders' page speaks of it
+    laptop: Reader  # Ana's, from when the page speaks of it
     words: dict[str, str]
     shows: bool = False
     faults: list[str] = field(default_factory=list)
@@ -349,7 +349,7 @@ def _serves_swarm(walk: Walk, who: Reader, name: str) -> bool:
 
 
 def _leaders(walk: Walk) -> None:
-    page, ana, bob = "founders", walk.ana, walk.bob
+    page, ana, bob = "friends", walk.ana, walk.bob
     said = walk.type(page, ana, "potluck members", "Ana.*founder", "Bob", "desk", "tower")
     rows = [line.split() for line in said.splitlines() if re.match(r"(Ana|Bob)\b", line)]
     walk.true(page, "potluck members", "equal rows", len({tuple(row) for row in rows}) == len(rows) == 2, said)
@@ -376,7 +376,7 @@ def _open_invites(walk: Walk) -> list[Any]:
 
 
 def _invites(walk: Walk) -> None:
-    page, ana, words = "founders", walk.ana, walk.words
+    page, ana, words = "friends", walk.ana, walk.words
     before = {each["id"] for each in _open_invites(walk)}
     said = walk.type(page, ana, "potluck swarm invite friends --people 3 --expires 2d", "potluck4:")
     new = [each for each in _open_invites(walk) if each["id"] not in before]
@@ -389,7 +389,7 @@ def _invites(walk: Walk) -> None:
 
 
 def _another_model(walk: Walk) -> None:
-    page, ana, bob = "founders", walk.ana, walk.bob
+    page, ana, bob = "friends", walk.ana, walk.bob
     shutil.copytree(resource(DEMO_MODEL), ana.home / "a-better-model")
     walk.type(page, ana, "potluck swarm model ./a-better-model", "a-better-model")
     for who in (ana, bob):
@@ -403,7 +403,7 @@ def _serves_model(walk: Walk, who: Reader) -> bool:
 
 def _lost(walk: Walk) -> None:
     """Bob's computer is Ana's new one: it joins with an invite, and she types the recovery code."""
-    page, ana, bob = "founders", walk.ana, walk.bob
+    page, ana, bob = "friends", walk.ana, walk.bob
     _leaves(walk, bob)
     ana.type("potluck swarm invite friends --people 2")
     walk.type(page, bob, "potluck join", "Joined friends")
@@ -412,7 +412,7 @@ def _lost(walk: Walk) -> None:
 
 
 def _places(walk: Walk) -> None:
-    page, ana = "founders", walk.ana
+    page, ana = "friends", walk.ana
     command = "potluck bootstrap --port 31330 --swarm LINK"
     ana.end_lasting()
     ana.type_and_leave(command, "/ip4/127.0.0.1/")
@@ -432,7 +432,7 @@ def _meanwhile(typing: Callable[[], str]) -> Iterator[Future[str]]:
 
 def _own_computers(walk: Walk) -> None:
     """The laptop becomes Ana's second computer, twice: by an invite for one machine, and from the backup."""
-    page, ana, laptop, words = "founders", walk.ana, walk.laptop, walk.words
+    page, ana, laptop, words = "friends", walk.ana, walk.laptop, walk.words
     before = words["INVITE"]
     with _meanwhile(lambda: walk.type(page, ana, "potluck members add-computer", "potluck4:", "old laptop")) as adding:
         walk.soon(page, "potluck members add-computer", "shows no invite", lambda: words["INVITE"] != before)
@@ -452,7 +452,7 @@ def _own_computers(walk: Walk) -> None:
 
 def _leaves(walk: Walk, who: Reader) -> None:
     who.type("potluck leave friends --yes")
-    walk.soon("founders", "potluck leave friends", "still in it", lambda: "friends" not in _swarms(walk, who))
+    walk.soon("friends", "potluck leave friends", "still in it", lambda: "friends" not in _swarms(walk, who))
 
 
 def _swarms(walk: Walk, who: Reader) -> list[str]:
@@ -464,7 +464,7 @@ def _machines(walk: Walk) -> list[str]:
 
 
 def _public(walk: Walk) -> None:
-    page, ana, bob = "founders", walk.ana, walk.bob
+    page, ana, bob = "friends", walk.ana, walk.bob
     _leaves(walk, bob)
     ana.end_lasting()  # that meeting point is for members of the other swarm
     ana.type_and_leave("potluck bootstrap --port 31330", "/ip4/127.0.0.1/")
@@ -477,7 +477,7 @@ def _public(walk: Walk) -> None:
 
 
 def _removal(walk: Walk) -> None:
-    page, ana, bob = "founders", walk.ana, walk.bob
+    page, ana, bob = "friends", walk.ana, walk.bob
     walk.type(page, ana, "potluck members remove Bob", "Bob")
     walk.true(page, "potluck members remove Bob", "he is in the list", not walk.members(ana, "Bob"))
     walk.soon(page, "potluck members remove Bob", "he still serves", lambda: not _is(walk, bob, "serving"))

@@ -40,17 +40,17 @@ _TOKENS = 48  # new ones of each text, and twice as many of those that are writt
 _SCRIPT_PROMPT_TOKENS = 384
 _SAMPLES, _TOP_K = 400, 6
 _LEAST_EXPECTED = 5.0  # in a cell of the chi-square test; smaller ones are joined
-_ROOT = Path(__file__).parents[1]
 _KNOWN = (
     "User: what is potluck?\nAssistant:",
     "Count from 7 to 18:",
     "Repeat: soup Paris Ana onion Tuesday cake Rome Hugo. Again:",
 )
-_CODE = ("benchmarks/figures.py", "daemon/potluck_cli/model/generate.py")
-_UNSEEN = ("docs/security.md", "CONTRIBUTING.md")
+_TEXTS = Path(__file__).parent / "texts"  # excerpts of files of this repository, as they were on 30 November 2026
+_CODE = ("figures", "generate")
+_UNSEEN = ("security", "contributing")
 _NOT_LEARNED = {  # by the demo model's drafting model: the six texts on which decision 0047 counted
-    "prose": (*_UNSEEN, "docs/costs-and-privacy.md"),
-    "code": (*_CODE, "potluck/client/session/hop.py"),
+    "prose": (*_UNSEEN, "costs"),
+    "code": (*_CODE, "hop"),
 }
 
 _Texts = Mapping[str, Sequence[tuple[torch.Tensor, Options]]]  # by their kind
@@ -221,8 +221,7 @@ def unseen_prompts() -> list[torch.Tensor]:
 
 
 def _written(text: TextTokenizer, name: str) -> tuple[torch.Tensor, Options]:
-    """Return the middle of a file as a prompt, and options that make a model write what follows."""
-    whole = (_ROOT / name).read_text()
-    tokens = text.encode(whole[len(whole) // 3 :])[0, : _SCRIPT_PROMPT_TOKENS + 2 * _TOKENS]
+    """Return an excerpt's beginning as a prompt, and options that make a model write what follows."""
+    tokens = text.encode((_TEXTS / f"{name}.txt").read_text())[0, : _SCRIPT_PROMPT_TOKENS + 2 * _TOKENS]
     options = Options(2 * _TOKENS, min_new_tokens=2 * _TOKENS, steps=(Written(tokens.tolist()),))
     return tokens[None, :_SCRIPT_PROMPT_TOKENS], options

@@ -4,6 +4,7 @@ A line that is indented by four letters is a command for a shell; a fenced block
 command before it prints.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -30,10 +31,14 @@ class Passage:
         return f"{self.page}.md:{self.line}: {self.text}"
 
 
-def passages(page: str) -> list[Passage]:
-    """Of `docs/PAGE.md`."""
-    found, fence, fenced = [], "", list[str]()
+def passages(page: str, sections: Container[str] | None = None) -> list[Passage]:
+    """Return the passages of `docs/PAGE.md`, or of some of its sections; "" is what stands before the first heading."""
+    found, fence, fenced, section = [], "", list[str](), ""
     for number, line in enumerate((DOCS / f"{page}.md").read_text().splitlines(), 1):
+        if line.startswith("## "):
+            section = line[3:]
+        if sections is not None and section not in sections:
+            continue
         if line.startswith("```"):
             if fence:
                 kind = {"python": Kind.PYTHON, "text": Kind.SHOWN}[fence]
