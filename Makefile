@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv by itself; a second run starts in seconds.
 #   PYTHON=/path/to/python   the interpreter to make .venv with (3.11 to 3.13; the first suitable one otherwise)
 #   TORCH=torch==2.13.0      what to install before everything else; pip's own configuration says from where
-#   PROMPT, FIGURE, TESTS    see the targets
+#   PROMPT, FIGURE, TESTS, SCREEN   see the targets
 
 export TORCH ?= torch==2.13.0
 export PYTHON
@@ -51,9 +51,9 @@ soak: $(VENV)/.dev programs ## long tests and all figures, or one figure, with f
 	$(if $(FIGURE),,$(PYTEST) -m soak tests)
 	@$(PY) -m benchmarks --soak $(FIGURE)
 
-screenshots: $(VENV)/.dev programs ## make the pictures of docs/screenshots/ from the real thing
-	@$(PY) docs/killed.py
-	@PYTHONPATH=tests $(PY) docs/screenshots.py
+screenshots: $(VENV)/.dev programs ## make the pictures of docs/screenshots/ from the real thing, or SCREEN="rules-dark"
+	$(if $(SCREEN),,@$(PY) docs/killed.py)
+	@PYTHONPATH=tests $(PY) docs/screenshots.py $(SCREEN)
 
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
 	$(PY) -m installer.manual .

@@ -1,6 +1,7 @@
 """Makes docs/screenshots/ from the real thing: daemons, engines and the app, on a virtual screen.
 
     make screenshots
+    make screenshots SCREEN="rules-dark home-dark"     only these pictures, named as their files
 
 In each theme a new machine walks through the states that a person meets: the daemon is away, no swarm is joined, it
 serves beside a friend's machine, spares somebody at the keyboard, steps aside for a game, is paused; and opens every
@@ -48,6 +49,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 FOLDER = Path(__file__).parent / "screenshots"
+WANTED = sys.argv[1:]  # names of pictures; all if there is none
 GAME = "SuperTuxKart"
 SCALE = 2  # sharp on sharp screens
 SETTINGS = {
@@ -300,6 +302,8 @@ async def _app(screen: Desktop, daemon: DaemonProcess, theme_name: str) -> Async
 
 
 def _save(picture: QImage, name: str) -> None:
+    if WANTED and name not in WANTED:
+        return
     path = FOLDER / f"{name}.png"
     assert _with_few_colours(picture).save(str(path), quality=0)  # 0: strongest compression
     print(path.relative_to(Path.cwd()), path.stat().st_size)
@@ -329,6 +333,8 @@ def main() -> None:
         qt.setStyle("Fusion")
         language.install(qt, QLocale("en"))
         for name in ("light", "dark"):
+            if WANTED and not any(wanted.endswith(name) for wanted in WANTED):
+                continue
             asyncio.run(without_engine(screen, name))
             asyncio.run(walk(screen, name))
         del qt

@@ -24,7 +24,8 @@ INVITE = encode_invite(Invite(new_swarm("tiny", "tiny-petals", 4, revision="loca
 CODES = {"sudo potluck doctor": (0, 1)}  # 1: it found something
 LASTING = ("sudo potluck top", "journalctl -u potluckd -f")
 USERS_OWN = ("potluck autostart --daemon on", "potluck start")
-PACKAGERS = ("sudo apt ", "sudo python3 -m venv", "sudo /opt/potluck/bin/pip", "docker ")  # see test_server_package, test_wheel
+# `test_server_package` and `test_wheel` try those of packages.
+PACKAGERS = ("sudo apt ", "sudo python3 -m venv", "sudo /opt/potluck/bin/pip", "docker ")
 EDITOR = "#!/bin/sh\nprintf '[Service]\\nNice=5\\n' > $1\n"
 
 

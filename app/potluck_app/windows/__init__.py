@@ -1,4 +1,4 @@
 """What the app does on Windows only: WSL2 where the daemon lives, what Windows knows of its user, start at log-in.
 
-Experimental: nobody of Potluck's has run it on a real Windows yet. `docs/windows-and-mac.md` says what was tried, and how.
+Experimental: nobody of Potluck's has run it on a real Windows yet. `docs/windows-and-mac.md` says what was tried.
 """
