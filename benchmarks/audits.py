@@ -281,7 +281,7 @@ def _learned(server: LabServer) -> HonestDifferences:
     for number, row in enumerate(rows):
         steps = server.repeat([row])
         prefill, gap = server.prefill([row], steps.choices)
-        learned.note("", PersonId(str(number)), Honest(difference(steps.outputs[0], prefill[0]), gap))
+        learned.record("", PersonId(str(number)), Honest(difference(steps.outputs[0], prefill[0]), gap))
     return learned
 
 

@@ -108,15 +108,15 @@ async def _read(num_servers: int, *, refreshes: int) -> _Measurement:
         await network.nodes[identity.peer_id].serve_unary(FETCH, gossip._answer_fetch)
     directory = Directory(network.start(), _SWARM, clock=clock)
     reader = directory.reader
-    await reader.take([announcement.sealed for announcement in made.known_of_dht()])
+    await reader.check_and_add([announcement.sealed for announcement in made.known_of_dht()])
     began = time.perf_counter()
-    await reader.ask(made.sources[0].peer_id)
+    await reader.read_from(made.sources[0].peer_id)
     first_s, received, sent = time.perf_counter() - began, reader.received_bytes, reader.sent_bytes
     spent_s = 0.0
     for _ in range(refreshes):
         made.pass_time(_REFRESH_S)
         began = time.process_time()
-        await reader.ask(made.rng.choice(made.sources).peer_id)
+        await reader.read_from(made.rng.choice(made.sources).peer_id)
         directory.table.expire(clock(), beatless=False)
         spent_s += time.process_time() - began
     total_s = refreshes * _REFRESH_S
@@ -250,4 +250,4 @@ class _MadeSwarm:
     def _seal(self, server: _Server, value: Value, ttl_s: float) -> None:
         now, record = self._clock.now, server.record_sequence
         sealed = seal(_SWARM, server.identity, value, sequence=now, expiration=now + ttl_s, record=record)
-        self.table.take(unseal(_SWARM, sealed, now=now))
+        self.table.add(unseal(_SWARM, sealed, now=now))

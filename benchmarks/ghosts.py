@@ -95,11 +95,17 @@ def _let_in_haunter(joined: JoinedSwarms, place: Path) -> Invite:
     return made
 
 
+def _add_peer(joined: JoinedSwarms, name: str, address: str) -> None:
+    def lead(membership: Membership) -> Membership:
+        peers = (*membership.swarm.bootstrap_peers, address)[:1]
+        return replace(membership, swarm=replace(membership.swarm, bootstrap_peers=peers))
+
+    joined.change(name, lead)
+
+
 def _start(stack: ExitStack, joined: JoinedSwarms, name: str, folder: Path, place: Path) -> Membership:
     """Start the engines of a swarm; return the founder's membership, which leads to them."""
     for _ in range(_NUM_ENGINES):
         engine = stack.enter_context(child("children", name, str(place), str(folder)))
-        membership = joined.find(name)
-        peers = (*membership.swarm.bootstrap_peers, engine.wait_for("online"))
-        joined.keep(replace(membership, swarm=replace(membership.swarm, bootstrap_peers=peers[:1])))
+        _add_peer(joined, name, engine.wait_for("online"))
     return joined.find(name)

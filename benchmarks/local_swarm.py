@@ -350,7 +350,7 @@ class LocalSwarm:
         self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self.bootstrap.wait_online()["addresses"])
         self.membership = replace(created, swarm=replace(created.swarm, bootstrap_peers=peers))
-        joined.keep(self.membership)
+        joined.change(created.swarm.name, lambda _: self.membership)
         if self.is_public:
             self.lead([public_seats(self.membership, time.time())])
         if self.pins_files:

@@ -720,7 +720,7 @@ async def _ten_thousand_worthless(swarm: _Swarm) -> None:
     swarm.attackers |= {"Mallory", "Trudy"}
     await swarm.settle(40)
     for name in ("Ana", "Bob", "Cleo", "Dora"):
-        swarm.gate(name)._charge = _charging(swarm, Budgets(swarm.gate(name).payer_of))
+        swarm.gate(name)._exchange._charge = _charging(swarm, Budgets(swarm.gate(name).payer_of))
     for one, other in itertools.permutations(("Ana", "Bob", "Cleo", "Dora"), 2):
         await swarm.consult(one, other)
     await swarm.settle(40)
@@ -897,7 +897,7 @@ async def _restarts_in_the_middle_of_writes(swarm: _Swarm) -> None:
             gate = swarm.gate(one)
             gate._presented.add(swarm.people[other].peer_id)
             gate._admitted.add(swarm.people[other].peer_id)
-            gate._note_owner(swarm.people[other].peer_id, next(iter(members.people)))
+            gate._remember_owner(swarm.people[other].peer_id, next(iter(members.people)))
         if members.chains.forked(NOTHING) or len(members.chains.of(NOTHING)) > 1:
             swarm.found.broken.append("a restart broke the founder's chain")
 

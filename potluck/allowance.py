@@ -1,10 +1,9 @@
-"""Says which cores and how much memory this process may use: those that its affinity and its control groups allow.
+"""Says which cores and how much memory this process may use, and how busy the computer is.
 
-A container or a service has less than its computer, and a group's parents limit it, too. Linux has one tree of control
-groups (version 2), or one for each controller (version 1); on other systems the whole computer counts.
+Affinity and control groups limit a process: a container or a service has less than its computer, and a group's parents
+limit it, too. Linux has one tree of control groups (version 2), or one for each controller (version 1); on other
+systems the whole computer counts. Deadlines stretch on a busy computer (`stretched`).
 Sources: cgroups(7), Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst of the kernel.
-
-Measures how busy this machine is, so that deadlines for work on it can stretch.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Memory:
     """Bytes of the computer, or of one control group."""
 
     total: int
-    available: int  # without swapping: what is free, and what the kernel keeps of files
+    available: int  # free memory and the kernel's cache of files, which can be had without swapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class _Files:
 
     limits: tuple[str, ...]
     used: str
-    reclaimable: tuple[str, ...]  # in memory.stat
+    reclaimable: tuple[str, ...]  # fields of memory.stat
     kills: str  # file with the line "oom_kill N"
 
 
@@ -147,7 +146,7 @@ def _found_groups(own: str, controller: str, proc: Path) -> list[tuple[_Files, P
         if found == kind and (named is None or controller in options.split(",")):
             root, mount = (_unescaped(field) for field in fields[3:5])
             inside = os.path.relpath(path, root)
-            # Of a group outside the mount, the mount shows a parent or the container itself.
+            # If the group lies outside the mount, the mount shows a parent or the container itself.
             folder = mount if inside.startswith("..") else os.path.normpath(os.path.join(mount, inside))
             return [(files, each) for each in (Path(folder), *Path(folder).parents) if each.is_relative_to(mount)]
     return []
@@ -174,7 +173,7 @@ def _fields(path: Path) -> dict[str, str]:
 
 
 MAX_STRETCH = 10.0
-_SCHEDSTAT = Path("/proc/self/schedstat")  # of the main thread: ns on a core, ns ready but waiting for one, time slices
+_SCHEDSTAT = Path("/proc/self/schedstat")  # main thread: ns on a core, ns ready but waiting for one, time slices
 
 
 def stretched(timeout_s: float) -> float:

@@ -41,7 +41,7 @@ _ASIDE = re.compile(rf"(.+)\.({REPAIRED}|{BROKEN})-(\d{{8}}T\d{{6}})")
 _TOLD_S = 7 * 86400.0  # how long a notice stays, unless somebody deletes the file that it names
 _MARK = b"potluck copy, sha256 "
 HEAD_BYTES = len(_MARK) + 64 + 1
-MAX_BYTES = 1 << 26  # of a file that is decoded; the members of a large swarm take a few MB
+MAX_BYTES = 1 << 26  # size limit before decoding; the members of a large swarm take a few MB
 
 
 class DamagedError(PotluckError):
@@ -122,7 +122,7 @@ class CheckedFile(Generic[T]):
         return aside
 
     def _write(self, data: bytes) -> None:
-        # Both are on the disk before the first is renamed, so that a full disk changes neither, and a crash between the
+        # Write both to the disk before renaming the first, so that a full disk changes neither, and a crash between the
         # two, after which the file looks damaged, is unlikely.
         with (
             replacing(self.path) as file,

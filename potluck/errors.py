@@ -36,24 +36,24 @@ class PotluckError(Exception):
     """The base of all errors of this project; `hint` says what to do next."""
 
     def __init__(self, message: str | Sentence, *, hint: str | Sentence | None = None) -> None:
-        """Take a sentence, or words that nobody translates."""
+        """Store a sentence, or words that nobody translates."""
         super().__init__(str(message))
         self.sentence = message if isinstance(message, Sentence) else verbatim(message)
         self.advice = hint if isinstance(hint, Sentence) else verbatim(hint or "")
 
     @property
     def message(self) -> str:
-        """The error in English."""
+        """Return the error in English."""
         return self.sentence.text
 
     @property
     def hint(self) -> str | None:
-        """What to do next, in English."""
+        """Return what to do next, in English."""
         return self.advice.text or None
 
     @property
     def whole(self) -> Sentence:
-        """The error with what to do next."""
+        """Return the error with what to do next."""
         return sentence("{what} ({advice})", what=self.sentence, advice=self.advice) if self.advice else self.sentence
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-_TEMPORARY = re.compile(r"\.[^.].*\.[a-z0-9_]{8}")  # as mkstemp makes them below
+_TEMPORARY = re.compile(r"\.[^.].*\.[a-z0-9_]{8}")  # names that mkstemp makes in `replacing`
 _LITTER_AGE_S = 60.0  # nobody takes so long to write a small file
 
 

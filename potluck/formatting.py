@@ -72,7 +72,7 @@ def rounded(value: float) -> str:
 
 
 def _unit(num_bytes: float) -> int:
-    """The largest unit in which the rounded number is at least 1."""
+    """Return the largest unit in which the rounded number is at least 1."""
     return next((unit for unit in range(len(_UNITS) - 1) if num_bytes < 999.5 * 1000**unit), len(_UNITS) - 1)
 
 

@@ -21,7 +21,7 @@ from potluck.errors import PotluckError
 
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 _PAUSE_S = 0.02
-LOOKED_AT_S = 0.2  # for a lock that `is_locked` holds for a moment
+LOOKED_AT_S = 0.2  # how long to wait for a lock that `is_locked` holds for a moment
 
 
 class NoLocksError(PotluckError):

@@ -1,13 +1,12 @@
-"""The manifest of a model's files: their names, sizes and the SHA-256 of each piece of 4 MiB.
+"""The files of a swarm's model: the folder where they are, and the manifest that says which bytes they have.
 
-The founder or an admin signs its digest (`ModelChoice` in the roster), so whoever knows the swarm's key can check each
-piece of a file by itself, wherever it came from. Knows neither torch nor the network.
+`model_folder` is the only place that turns a model into a folder of the cache, and `inside` the only one that turns a
+name into a path in it. What an invite, a leader or a member says can't lead out of that folder. The layout is
+huggingface_hub's, so that the same pages list and delete these models and the hub's.
 
-Where the files of a swarm's model are: in one folder of the cache, named by the digest of their manifest.
-
-`model_folder` is the only place that turns a model into a folder, and `inside` the only one that turns a name into a
-path in it. What an invite, a leader or a member says can't lead out of that folder. The layout is huggingface_hub's, so
-that the same pages list, move and delete these models and the hub's. Knows neither torch nor the network.
+A manifest has names, sizes and the SHA-256 of each piece of 4 MiB. The founder or an admin signs its digest, so anybody
+who knows the swarm's key can check each piece of a file by itself, wherever it came from. Knows neither torch nor the
+network.
 """
 
 from __future__ import annotations
@@ -214,7 +213,7 @@ class Manifests:
             return None
 
     def keep(self, manifest: Manifest) -> None:
-        """Raises CheckpointError if the disk is full or the folder not writable."""
+        """Store a manifest. Raises CheckpointError if the disk is full or the folder not writable."""
         try:
             write_atomically(self._folder / f"{manifest.digest.hex()}.manifest", manifest.encode())
         except OSError as error:

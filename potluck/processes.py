@@ -20,7 +20,7 @@ from potluck.errors import UsageError
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
-_MAX_FILES = 65_536  # as many as the unit gives; limits of streams are parts of it
+_MAX_FILES = 65_536  # the systemd unit gives as many; limits of streams are parts of it
 _LOAD_NVIDIA = "nvidia-modprobe"  # has root's rights, which it would not get any more
 _PARENT_CHECK = '[ "$PPID" = "$0" ] && exec "$@"'
 _SHELL_GUARD = '"$@" </dev/null & child=$!; read -r _; kill -9 $child 2>/dev/null'

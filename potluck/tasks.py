@@ -7,6 +7,7 @@ exception that ends it has to be logged, because nobody else would learn of it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _STABLE_S = 60.0  # a loop that ran so long failed for a new reason, so the first pause applies again
-_TICK_S, _LATE_S = 1.0, 5.0  # of `sleep_running`
+_TICK_S, _LATE_S = 1.0, 5.0  # see `sleep_running`
 _failing: dict[object, Sentence] = {}  # what `failing` returns, by the run of the loop
 
 
@@ -89,6 +90,14 @@ async def sleep_running(seconds: float) -> None:
             seconds -= tick_s
 
 
+async def within(seconds: float, work: Awaitable[T]) -> T | None:
+    """Return what `work` returns; cancel it and return None if it takes longer."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await work
+    return None
+
+
 async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
     """Cancel tasks and wait until all of them have ended; their results and errors are dropped, None is skipped."""
     present = [task for task in tasks if task is not None]
@@ -139,7 +148,7 @@ def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
 async def in_own_thread(work: Callable[[], T]) -> T:
     """Return what `work` returns, which may hang for ever: neither the loop nor the process waits for it at its end."""
     done: Future[T] = Future()
-    done.set_running_or_notify_cancel()  # from here on nobody can cancel it, so the thread may always set it
+    done.set_running_or_notify_cancel()  # nobody can cancel it any more, so the thread may always set it
 
     def run() -> None:
         try:

@@ -1,6 +1,6 @@
-"""Chooses which windows are audited and by whom. Whoever knows neither the generator nor the seed cannot foresee it.
+"""Chooses which windows are audited and by whom, and says when clean audits end somebody's probation.
 
-Says what clean audits are worth: when probation ends for a client. Pure.
+Nobody who knows neither the generator nor the seed can foresee the choice.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-WINDOW_TOKENS: Final = 32  # of a window at most; the end of a session may be shorter
-CLEAN_AUDITS: Final = 10  # after which a person has a record
-_NEW_CHANCE: Final = 1 / 5  # of each window
-_KNOWN_SHARE: Final = 0.003  # of what steps send and return, for audits of people with a record
+WINDOW_TOKENS: Final = 32  # the longest window; the last one of a session may be shorter
+CLEAN_AUDITS: Final = 10  # clean audits that end a person's probation
+_NEW_CHANCE: Final = 1 / 5  # chance of each window of a person on probation
+_KNOWN_SHARE: Final = 0.003  # share of the traffic of steps that may go to audits of people with a record
 
 
 def audit_chance(clean_audits: int, window: range) -> float:

@@ -19,7 +19,7 @@ from potluck.protocol.records import CACHE_QUANTIZATIONS, NumberFormat
 
 
 class Limit(NamedTuple):
-    """What honest servers may differ by.
+    """The largest differences of honest servers.
 
     Attributes:
         difference, gap: see `Honest`.
@@ -32,7 +32,7 @@ class Limit(NamedTuple):
 
 
 class Honest(NamedTuple):
-    """How far two honest computations of one window are apart, or may be.
+    """Differences between two honest computations of one window, or a bound on them.
 
     Attributes:
         difference: see `differences`.
@@ -76,8 +76,8 @@ _SHORT: Final = 3.0
 times, in nine families and five formats. A limit that is one and this over the number of tokens times as wide leaves as
 much room as that of whole windows."""
 
-_WINDOWS: Final = 3  # of each person
-_FEWEST_PEOPLE: Final = 3  # so that one of them alone cannot choose the limit
+_WINDOWS: Final = 3  # windows that count of each person
+_FEWEST_PEOPLE: Final = 3  # one person alone must not choose the limit
 _MOST_PEOPLE: Final = 5
 
 
@@ -92,8 +92,8 @@ class HonestDifferences:
         people = self._found[kind]
         return len(people.get(person, ())) < _WINDOWS and (person in people or len(people) < _MOST_PEOPLE)
 
-    def note(self, kind: Hashable, person: PersonId, found: Honest) -> None:
-        """Take notice of a whole window that a person's server computed both ways."""
+    def record(self, kind: Hashable, person: PersonId, found: Honest) -> None:
+        """Record a whole window that a person's server computed both ways."""
         each = (value if math.isfinite(value) else math.inf for value in found)
         self._found[kind].setdefault(person, []).append(Honest(*each))
 

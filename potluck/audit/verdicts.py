@@ -1,7 +1,4 @@
-"""Decides from differences of windows whether servers agree, and which of three stands alone.
-
-Says how far two windows of outputs are apart. Pure: numbers only.
-"""
+"""Measures how far two windows of outputs are apart, and decides which of three servers stands alone. Pure."""
 
 from __future__ import annotations
 
@@ -37,10 +34,10 @@ class Differences(NamedTuple):
     server's choices, and such a prefill stands for the steps.
     """
 
-    claims: float  # between the audited server and the auditor
-    steps: float  # between the audited server and the third one's steps
-    prefills: float  # between the auditor and the third one's prefill
-    honest: float  # between the third one's steps and its prefill
+    claims: float  # audited server and auditor
+    steps: float  # audited server and the third server's steps
+    prefills: float  # auditor and the third server's prefill
+    honest: float  # the third server's steps and its own prefill
 
 
 def compare(difference: float, limit: float | None) -> Opinion:

@@ -83,7 +83,7 @@ class AdapterConfig(msgspec.Struct, frozen=True):
 
     @property
     def fingerprint(self) -> bytes:
-        """Bytes that change with everything that changes the results of the adapter, apart from its tensors."""
+        """Return bytes that change with everything that changes the results of the adapter, apart from its tensors."""
         fields = self.r, self.lora_alpha, bool(self.use_rslora), self.rank_pattern or {}, self.alpha_pattern or {}
         return json.dumps(fields, sort_keys=True).encode()
 

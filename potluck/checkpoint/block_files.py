@@ -46,7 +46,7 @@ class BlockFiles:
 
     @property
     def block_bytes(self) -> float:
-        """The approximate size of one block's files; 0 if it is unknown."""
+        """Return the approximate size of one block's files; 0 if it is unknown."""
         return self.checkpoint.total_bytes / len(self.files)
 
     def fetch(self, block: int) -> None:
@@ -68,7 +68,7 @@ class TensorReader:
             file = self._checkpoint.weight_map[name]
             if file not in self._shards:
                 self._shards[file] = Shard(self._checkpoint.path_of(file))
-            read.take_in(self._shards[file].read([name]))
+            read.merge(self._shards[file].read([name]))
         return read
 
 

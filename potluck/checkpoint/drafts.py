@@ -17,7 +17,7 @@ MOST_BYTES = 8 << 30
 """Of a drafting model's weights; a larger model takes longer on a processor than most ways between servers."""
 
 _TOKENIZER_FILE = "tokenizer.json"
-_RARE = 1000  # of so many tokens the small model may lack one: the small Gemma 3 have no row for the token of images
+_RARE = 1000  # The small model may lack one token in so many: the small Gemma 3 have no row for the token of images.
 
 
 def check_pair(model: Checkpoint, draft: Checkpoint) -> None:

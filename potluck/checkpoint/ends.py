@@ -1,9 +1,8 @@
 """The two ends of a model, by the family's own code: embeddings before the blocks, final norm and head after them.
 
 One module that calls `blocks` replaces the layers of the family's causal model, so `generate()` and everything else in
-transformers works unchanged. Parts that only layers use (rotary tables, masks) are left out.
-
-Loads the output head of a model alone, onto any device: the matrix that makes logits of the last hidden states.
+transformers works unchanged. Parts that only layers use (rotary tables, masks) are left out. `load_output_head` loads
+the matrix that makes logits alone, onto any device.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def load_ends(
 
 def build_empty_ends(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | None) -> tuple[Any, nn.Module, str]:
     """Return the model on meta with an empty `RemoteStack`, the module that holds the stack, and its name."""
-    config = deepcopy(checkpoint.text_config)  # which becomes this model's
+    config = deepcopy(checkpoint.text_config)  # the model keeps and changes this copy
     known, kind = MODEL_FOR_CAUSAL_LM_MAPPING, "causal language model"
     if num_labels is not None:
         known, kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "classifier of sequences"
@@ -106,7 +105,7 @@ def build_empty_ends(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int
     setattr(inner, stack_name, RemoteLayers(getattr(inner, stack_name), dtype))
     for name, child in list(inner.named_children()):
         if ("rotary" in name or "rope" in name) and not isinstance(child, nn.ModuleList):
-            delattr(inner, name)  # of another kind than what comes in its place
+            delattr(inner, name)  # a module can't be replaced by a function unless it is deleted first
             setattr(inner, name, no_tables(child))
     if config.model_type not in NEEDS_A_MASK:
         config._attn_implementation = NO_MASKS

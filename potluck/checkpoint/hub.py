@@ -105,10 +105,10 @@ class HubFiles:
     def size_of(self, file: str) -> int:
         """Return the bytes of a file at the hub; what it doesn't tell counts as endless. Raises CheckpointError."""
         with hub_errors(self.name, file):
-            size = self._told(file)[1].size
+            size = self._metadata(file)[1].size
         return sys.maxsize if size is None else size
 
-    def _told(self, file: str) -> tuple[str, HfFileMetadata]:
+    def _metadata(self, file: str) -> tuple[str, HfFileMetadata]:
         """Return the address of a file at the hub, and what the hub tells of it."""
         endpoint = _endpoint()
         url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
@@ -119,7 +119,7 @@ class HubFiles:
         process.
         """
         headers = build_hf_headers(token=self.token)
-        url, found = self._told(file)
+        url, found = self._metadata(file)
         if not is_revision(found.etag):
             raise CheckpointError(
                 sentence("the hub sends no valid etag for {file}", file=file), hint=sentence("try again later")

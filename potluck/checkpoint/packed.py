@@ -27,7 +27,7 @@ _COMPRESSED_PARTS = ("weight_packed", "weight_scale", "weight_shape", "weight_ze
 _NUM_NEEDED = 3  # the other parts are optional
 _BITS = (2, 4, 8)  # others cross words
 _CHUNK_ROWS = 512  # expanded at a time, which limits the memory needed besides the result
-_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # of eight neighbours within a word
+_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # places of eight neighbours within a word
 
 
 def is_packed_weight(name: str) -> bool:
@@ -37,7 +37,7 @@ def is_packed_weight(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How a checkpoint packs its matrices.
+    """The way in which a checkpoint packs its matrices.
 
     Attributes:
         group: columns that share a scale, as the configuration says; 0: all of them. Tensors decide, this is a guess.
@@ -135,7 +135,7 @@ class PackedMatrix:
         bits: int,
         is_awq: bool = False,
     ) -> None:
-        """Raises CheckpointError if scales or groups are of no use; everything else is checked already."""
+        """Raise CheckpointError if scales or groups are of no use; everything else is checked already."""
         _check(name, steps.is_floating_point() and bool(steps.isfinite().all()), "has scales that are no numbers")
         self.shape, self.bits = (len(steps), columns), bits
         self._words, self._is_awq = words, is_awq
@@ -174,7 +174,7 @@ class PackedRows:
     """Packed matrices with the same columns, one above the other; attributes as those of `PackedMatrix`."""
 
     def __init__(self, matrices: Sequence[PackedMatrix]) -> None:
-        """If the matrices don't go together, `group` is 0."""
+        """Set `group` to 0 if the matrices don't go together."""
         self._matrices = matrices
         self.shape = (sum(matrix.shape[0] for matrix in matrices), matrices[0].shape[1])
         self.bits = max(matrix.bits for matrix in matrices)

@@ -22,7 +22,7 @@ from potluck.errors import CheckpointError
 from potluck.files import free_bytes, replacing
 from potluck.sentences import sentence
 
-_KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
+_KEPT_FREE_BYTES = 1 << 30  # disk space that stays free for the owner of the computer
 _DTYPE_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 

@@ -25,7 +25,7 @@ from potluck.unreachable import is_network_error, why_unreachable
 
 MAX_FOUND = 20
 _REACH_TIMEOUT_S = 8.0  # the library asks for half a minute before it says that nobody is there
-_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2}  # of one number; 1 of all others
+_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2}  # bytes a number, else 1
 
 
 def search_hub(words: str) -> list[FoundModel]:

@@ -30,9 +30,9 @@ from potluck.errors import CheckpointError
 from potluck.sentences import sentence
 
 DIGEST_HEX_DIGITS = 16
-ALIGNMENT = 64  # of addresses, in bytes, as torch aligns its memory
+ALIGNMENT = 64  # bytes; torch aligns its memory to the same multiple
 CHUNK_BYTES = 8 << 20  # read and checked at a time; the check finds them in the processor's cache
-_MAX_HEADER_BYTES = 100_000_000  # as in safetensors itself
+_MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors itself
 _SUMMED_WORDS = 8192  # 64 KiB: one sum for that much is 0.01 % of the weights
 _HUGE_PAGE_BYTES = 2 << 20
 
@@ -176,7 +176,7 @@ class FilePart:
     start: int
     num_bytes: int
     shift: int
-    _sums: tuple[bytes, ...]  # of each chunk
+    _sums: tuple[bytes, ...]  # one entry for each chunk
 
     @classmethod
     def of(cls, shard: Shard, start: int, tensor: Tensor) -> FilePart:
@@ -221,7 +221,7 @@ class ReadTensors(dict[str, Tensor]):
         self.shards[name] = shard
         self._places.append((tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes, shard, start))
 
-    def take_in(self, others: ReadTensors) -> None:
+    def merge(self, others: ReadTensors) -> None:
         self.update(others)
         self.shards.update(others.shards)
         self._places += others._places

@@ -37,7 +37,7 @@ _MOST = {  # many times what the largest public models have
 
 
 class Files(Protocol):
-    """Where files of a checkpoint come from."""
+    """The source of the files of a checkpoint."""
 
     def download(self, file: str) -> Path:
         """Return where a file is, after fetching it if it is missing. Raises CheckpointError."""
@@ -65,7 +65,7 @@ class Checkpoint:
 
     @property
     def text_config(self) -> Any:
-        """The decoder's part of the configuration, which is all of it unless the model also handles images or sound."""
+        """Return the decoder's part of the configuration: all of it unless the model also handles images or sound."""
         return self.config.get_text_config(decoder=True)
 
     @property
@@ -78,13 +78,13 @@ class Checkpoint:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of the weights according to the configuration; float32 if it does not say."""
+        """Return the dtype of the weights according to the configuration; float32 if it does not say."""
         dtype = self.text_config.dtype or self.config.dtype
         return dtype if isinstance(dtype, torch.dtype) else torch.float32
 
     @cached_property
     def weight_map(self) -> Mapping[str, str]:
-        """Tensor name -> file name. A checkpoint in one file has no index, so the file is downloaded for its header."""
+        """Return which file has each tensor. A checkpoint in one file has no index: it is downloaded for its header."""
         index = self.folder / INDEX_FILE
         if index.is_file():
             return _read_index(index)
@@ -93,7 +93,7 @@ class Checkpoint:
 
     @property
     def total_bytes(self) -> int:
-        """The size of all tensors according to the index or the only file; 0: unknown."""
+        """Return the size of all tensors according to the index or the only file; 0: unknown."""
         index = self.folder / INDEX_FILE
         if not index.is_file():
             single = self.path_of(SINGLE_FILE)

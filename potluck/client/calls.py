@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from potluck.client.config import ClientConfig
 from potluck.client.receipts import Signer, Tab
 from potluck.client.tuning.own_adapters import AdapterPart
-from potluck.foreign import SessionCoding, adapter_for
+from potluck.foreign import adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -44,6 +44,7 @@ from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner
 from potluck.wire.message import decode_reply, encode
 from potluck.wire.protocols import QUOTE
+from potluck.wire.sessions import SessionCoding
 from potluck.wire.tensors import encode_parts
 
 T = TypeVar("T")

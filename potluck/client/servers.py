@@ -338,7 +338,7 @@ class Servers:
 
     def note_pace(self, peer: PeerId, ratio: float) -> None:
         """Note that steps take `ratio` times as long as promised."""
-        self._slowness.note(peer, ratio, time.monotonic())
+        self._slowness.record(peer, ratio, time.monotonic())
 
     def best_known(
         self, span: Span, needs: Needs, *, unwanted: Collection[PeerId], columns: ServerColumns | None = None
@@ -425,12 +425,12 @@ class Servers:
         """Forget the failures of a server that did its work. A second time in a row changes nothing."""
         self.failed.discard(peer)
         self._bans.clear(peer)
-        self._attempts.note(peer, time.monotonic(), answered=True)
+        self._attempts.record(peer, time.monotonic(), answered=True)
 
     def _note_silence(self, peer: PeerId) -> None:
         self.failed.add(peer)
         self._measured_at.pop(peer, None)
-        self._attempts.note(peer, time.monotonic(), answered=False)
+        self._attempts.record(peer, time.monotonic(), answered=False)
 
     async def _examine(self, peer: PeerId) -> None:
         """Blame a server that does not answer, over a new connection if the present one is dead."""
@@ -517,7 +517,7 @@ class Servers:
         finally:
             self._pinged.discard(peer)
         self.round_trips_s[peer], self._measured_at[peer] = rtt_s, time.monotonic()
-        self._attempts.note(peer, time.monotonic(), answered=True)
+        self._attempts.record(peer, time.monotonic(), answered=True)
         self._answered.set()
         return True
 

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, RECORD_INTERVAL_S, Directory
 from potluck.errors import PotluckError
 from potluck.protocol.records import Heartbeat, ServerRecord
-from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck.tasks import cancel_and_wait, keep_running, start_task, within
 
 log = logging.getLogger(__name__)
 
 _RETRY_S = 2.0
 _DETAILS_INTERVAL_S = 30.0  # this and the next grow with the swarm, because every reader pays for every change
-_SPACING_S = 3.0  # between two records; no pause in a small swarm
+_SPACING_S = 3.0  # pause between two records, times `stretch` - 1: a small swarm needs none
 _WORTH_TELLING = 1.1  # factor by which a speed must have changed
 _SPEEDS = ("inference_tps", "forward_tps", "network_tps", "throughput_tps", "download_bps")
 _LEAVE_TIMEOUT_S = 5.0
@@ -40,9 +40,9 @@ class Announcer:
         self._heartbeat_interval_s = heartbeat_interval_s
         self._details: ServerRecord | None = None  # differs from the record by details only
         self._details_due_s = 0.0
-        self._record_due_s = 0.0  # on the clock of the event loop, like the others
+        self._record_due_s = 0.0  # these times are those of the event loop's clock
         self._told_s = 0.0
-        self._version = 1  # of the state to be announced
+        self._version = 1  # version of the state to be announced
         self._announced = asyncio.Condition()
         self._announced_version = 0
         self._wake = asyncio.Event()
@@ -83,9 +83,8 @@ class Announcer:
             return
         task, self._task = self._task, None
         await cancel_and_wait(task)
-        with contextlib.suppress(PotluckError, TimeoutError):
-            async with asyncio.timeout(_LEAVE_TIMEOUT_S):
-                await self._directory.leave()
+        with contextlib.suppress(PotluckError):
+            await within(_LEAVE_TIMEOUT_S, self._directory.leave())
 
     async def _run(self) -> None:
         while True:
@@ -98,9 +97,7 @@ class Announcer:
                 pause_s = self._pause_s()
             else:
                 pause_s = min(_RETRY_S, self._heartbeat_interval_s)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._wake.wait()
+            await within(pause_s, self._wake.wait())
 
     def _pause_s(self) -> float:
         """Return the time until the next heartbeat, or until the next record may follow."""

@@ -20,7 +20,7 @@ from potluck.directory.table import Table
 
 _MAX_NEWS_BYTES = 2 << 20
 _MAX_RECORDS_BYTES = 1 << 18
-_OVERHEAD_BYTES = 48  # of one announcement: its author and the lengths of its parts
+_OVERHEAD_BYTES = 48  # author and lengths of the parts of one announcement
 _TURN_BYTES = exchange.PAGE_BYTES - ENTRY_BYTES
 
 

@@ -9,7 +9,6 @@ swarms also get the block keys that Petals peers read.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import random
@@ -40,6 +39,7 @@ from potluck.p2p.network import DhtSubkey, DhtValue, Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import within
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +48,15 @@ HEARTBEAT_INTERVAL_S = 10.0  # a third of the lifetime of a heartbeat
 NUM_BEACONS = 128  # servers that are also in the DHT, where newcomers begin; in a swarm up to this size all are
 _MOST_BEACONS_OF_A_PERSON = 8  # half of what DHT nodes take, as the person's servers may not know each other yet
 _STRETCH_FROM = 250  # servers; larger swarms send heartbeats more rarely, so that 25 a second reach every server
-_DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
+_DHT_INTERVAL_S = 60.0  # pause between two readings of the DHT while servers answer
 _HURRY_S = 1.0  # a client that misses blocks does not wait for silent servers
-_PATIENCE_S = 20.0  # for the first reading of a large swarm
+_PATIENCE_S = 20.0  # time limit of the first reading of a large swarm
 _MOST_MET = 8  # nodes that this one presents itself to at a reading because it knows no member behind them
-_LINKS_INTERVAL_S = 60.0  # between two announcements of measurements
+_LINKS_INTERVAL_S = 60.0  # pause between two announcements of measurements
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
 _MOST_HEARD = 32  # silent servers that a client asks themselves at one reading
-_REPORT_INTERVAL_S = 20.0  # between two complaints about the same server
-_GOODBYE_S = 1.0  # to tell other servers; the DHT knows already
+_REPORT_INTERVAL_S = 20.0  # pause between two complaints about the same server
+_GOODBYE_S = 1.0  # time limit for the news to reach other servers; the DHT has it already
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 
@@ -123,7 +123,7 @@ class Directory:
 
     async def announce(self, record: ServerRecord) -> None:
         """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
-        await self._tell(record)
+        await self._publish(record)
         await self._announce_to_foreign_peers()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
@@ -131,8 +131,8 @@ class Directory:
         before = self._said.get(Kind.HEARTBEAT)
         is_new_state = not isinstance(before, Heartbeat) or before.state is not beat.state
         if self._gossip is not None:
-            await self._tell_links(links_of(beat))
-        await self._tell(beat)
+            await self._publish_links(links_of(beat))
+        await self._publish(beat)
         if is_new_state:
             await self._announce_to_foreign_peers()
 
@@ -142,9 +142,7 @@ class Directory:
         if isinstance(last, Heartbeat) and last.state is not ServerState.OFFLINE:
             await self.heartbeat(structs.replace(last, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
             if self._gossip is not None:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_GOODBYE_S):
-                        await self._gossip.pass_on()
+                await within(_GOODBYE_S, self._gossip.pass_on())
 
     async def fetch(self, *, thorough: bool = False) -> tuple[LiveServer, ...]:
         """Learn what has changed and return the JOINING and ONLINE servers, by peer id.
@@ -154,7 +152,7 @@ class Directory:
         Raises:
             NetworkError: neither a server nor the DHT answers.
         """
-        is_heard = bool(self._gossip.partners()) if self._gossip else not thorough and await self._ask()
+        is_heard = bool(self._gossip.partners()) if self._gossip else not thorough and await self._read_server()
         if thorough or not is_heard or self._clock() >= self._dht_due:
             try:
                 await self._read_dht()
@@ -163,17 +161,11 @@ class Directory:
                 if not is_heard:
                     raise
             if self._gossip is None and not is_heard:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_HURRY_S if thorough else _PATIENCE_S):
-                        await self._ask()
+                await within(_HURRY_S if thorough else _PATIENCE_S, self._read_server())
         if self._gossip is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PATIENCE_S):
-                    await self._gossip.compare_once()
+            await within(_PATIENCE_S, self._gossip.compare_once())
         else:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_HURRY_S if thorough else CALL_TIMEOUT_S):
-                    await self.reader.hear_from_silent(_MOST_HEARD)
+            await within(_HURRY_S if thorough else CALL_TIMEOUT_S, self.reader.refresh_silent(_MOST_HEARD))
         self.table.expire(self._clock(), beatless=self._gossip is not None)
         return self._servers()
 
@@ -194,9 +186,9 @@ class Directory:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    async def _ask(self) -> bool:
+    async def _read_server(self) -> bool:
         """Learn changes from a server; return whether one answered."""
-        return await self._sources.ask(self.reader, unwanted=self._reported)
+        return await self._sources.read_one(self.reader, unwanted=self._reported)
 
     async def _read_dht(self) -> None:
         """Take what the DHT knows. Raises NetworkError."""
@@ -204,16 +196,16 @@ class Directory:
         wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
         for kind, key in keys.items():
-            self._take(kind, found.get(key, {}))
+            self._add_stored(kind, found.get(key, {}))
         unknown = [peer for peer in map(PeerId, found.get(keys[Kind.RECORD], {})) if self._host.person_of(peer) is None]
         if unknown and await self._host.meet(random.sample(unknown, min(_MOST_MET, len(unknown)))):
             for kind, key in keys.items():
-                self._take(kind, found.get(key, {}))
+                self._add_stored(kind, found.get(key, {}))
         if self._foreign is not None:
             strangers = self._foreign.read_servers(found, now=self._clock())
             self._strangers = {server.peer_id: server for server in strangers}
 
-    def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> None:
+    def _add_stored(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> None:
         now = self._clock()
         for subkey, entry in found.items():
             try:
@@ -221,7 +213,7 @@ class Directory:
             except BadAnnouncementError as error:
                 log.debug("dropped an announcement of %.60r: %s", subkey, error)
                 continue
-            self.table.take(new)
+            self.table.add(new)
 
     def _servers(self) -> tuple[LiveServer, ...]:
         servers = list(self.table.live(self._clock()))
@@ -235,7 +227,7 @@ class Directory:
 
     # -- announcing ----------------------------------------------------------------------------------------------------
 
-    async def _tell(self, value: Value) -> None:
+    async def _publish(self, value: Value) -> None:
         """Sign an announcement, pass it on to the servers and store it in the DHT for newcomers."""
         kind, now = Kind.of(value), self._clock()
         if kind is Kind.HEARTBEAT or value != self._said.get(kind):
@@ -261,11 +253,11 @@ class Directory:
             if not await self._host.store(kind.key(self._swarm), sealed.peer_id, sealed.to_bytes(), expiration=end):
                 raise NetworkError("the swarm's directory did not take this server's announcement")
 
-    async def _tell_links(self, links: Links) -> None:
+    async def _publish_links(self, links: Links) -> None:
         is_news = links.rates if Kind.LINKS not in self._said else links != self._said[Kind.LINKS]
         if is_news and self._clock() >= self._links_due:
             self._links_due = self._clock() + _LINKS_INTERVAL_S
-            await self._tell(links)
+            await self._publish(links)
 
     @property
     def _is_beacon(self) -> bool:
@@ -277,7 +269,7 @@ class Directory:
         if sum(tag_of(peer) < mine for peer in self.table.fellows(self._host.peer_id)) >= _MOST_BEACONS_OF_A_PERSON:
             return False
         num_servers = len(self.table.all(Kind.RECORD))
-        place = int.from_bytes(mine, "big") / (1 << 64)  # from 0 to 1, the same for ever
+        place = int.from_bytes(mine, "big") / (1 << 64)  # a number from 0 to 1 that never changes
         return place * num_servers < NUM_BEACONS
 
     async def _announce_to_foreign_peers(self) -> None:

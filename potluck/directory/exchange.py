@@ -3,10 +3,8 @@
 `Compare` holds digests of the asker's records and the servers it wants news of; the answer names the buckets that
 differ and has newer heartbeats and links. `Fetch` lists the asker's entries in such buckets; the answer has a page of
 the records it lacks, with the place where the next page begins, and the last page names those that the other lacks.
-A push passes on announcements. A report names a server that failed a client. Authors sign their announcements, so nodes
-that pass them on can hold them back but cannot change them. Many parts of one length travel as one value.
-
-Lists the records of a node, so that two nodes find out with few bytes what one of them lacks.
+`Push` passes on announcements. `FailureReport` names a server that failed a client. Authors sign their announcements,
+so nodes that pass them on can hold them back but cannot change them. Many parts of one length travel as one value.
 
 Records fall into buckets by the tag of their peer. The digest of a bucket is the sum of its entries, one for each
 record. Nodes compare digests and then only the buckets that differ (Dynamo's Merkle trees with two levels).
@@ -90,7 +88,7 @@ MAX_PUSHED: Final = 256
 MAX_PUSHED_BYTES: Final = 1 << 19
 MAX_REQUEST_BYTES: Final = 1 << 20
 MAX_ANSWER_BYTES: Final = 4 << 20
-PAGE_BYTES: Final = 8  # of the place where a page begins
+PAGE_BYTES: Final = 8  # length of the position at which a page begins
 SHORT_BYTES: Final = 4
 WANTED_BYTES: Final = TAG_BYTES + 2 * SHORT_BYTES
 _NUMBER_BYTES: Final = 2

@@ -1,6 +1,7 @@
-"""Keeps each person to a fair share: nobody gets in front by having more servers, or asks more than so often. Pure.
+"""Keeps each person to a fair share of the directory. Pure.
 
-Chooses the servers whose heartbeats a client follows when there are thousands. Pure.
+Nobody gets in front by having more servers, or asks more often than others. When there are thousands of servers, a
+client follows the heartbeats of a few that it draws by its own taste, so that all clients together use every server.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ TAG_BYTES: Final = 8
 MAX_LINKS: Final = 32
 NUM_RECORD_VALUES: Final = 26
 NUM_HEARTBEAT_VALUES: Final = 6
-_NUM_FIRST_RECORD_VALUES: Final = 16  # which the first version had
+_NUM_FIRST_RECORD_VALUES: Final = 16  # values that the first version had
 _DIGEST_BYTES: Final = 8
 _Pair = tuple[Count, Count]
 _Moving = tuple[Count, Count, Count, bytes, Annotated[bytes, Meta(max_length=32)]]
-convert_bytes = partial(msgspec.convert, builtin_types=(bytes,))  # or a text would pass for bytes
+convert_bytes = partial(msgspec.convert, builtin_types=(bytes,))  # rejects text in place of bytes
 _Tag = Annotated[bytes, Meta(min_length=TAG_BYTES, max_length=TAG_BYTES)]
 
 
@@ -87,7 +87,7 @@ def record_values(record: ServerRecord, swarm: Swarm) -> list[object]:
 
 
 def read_record(peer_id: PeerId, values: Sequence[object], swarm: Swarm) -> ServerRecord:
-    """Raises msgspec.ValidationError and ValueError."""
+    """Check the signed values and return the record. Raises msgspec.ValidationError and ValueError."""
     values = values[:NUM_RECORD_VALUES]
     if len(values) < _NUM_FIRST_RECORD_VALUES:
         raise ValueError("values are missing")

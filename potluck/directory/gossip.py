@@ -30,26 +30,26 @@ from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat
 from potluck.protocol.swarm import Swarm
-from potluck.tasks import BackgroundTasks, keep_running
+from potluck.tasks import BackgroundTasks, keep_running, within
 
 log = logging.getLogger(__name__)
 
 FAN_OUT = 3  # servers that get each rumour: a server hears of it soon with probability 1 - e^-3
 _SPREAD_INTERVAL_S = 3.0  # heartbeats of this interval travel together
-_MIN_SPREAD_INTERVAL_S = 0.2  # for changes of what is served, and for servers that are gone
-_COMPARE_INTERVAL_S = 5.0  # in a swarm of up to 500 servers; larger swarms compare more rarely, because it costs more
+_MIN_SPREAD_INTERVAL_S = 0.2  # pause after urgent news: other blocks, another state, or a server that is gone
+_COMPARE_INTERVAL_S = 5.0  # pause up to 500 servers; larger swarms compare more rarely, because it costs more
 _COMPARE_SERVERS = 500
 _LOOK_UP_INTERVAL_S = 60.0
 _LISTING_LIVES_S = 1.0  # one listing answers all questions of this interval
 _PING_TIMEOUT_S = 5.0
 _PINGS = 2  # a busy machine may pause for seconds; one that is gone refuses at once
-_MAX_PINGS = 4  # at a time
+_MAX_PINGS = 4  # limit of pings at the same time
 _DEAF_S = 300.0  # pause for a server that does not know these calls
 _STRANGE_S = 30.0  # pause for a server that answers pings but not these calls
-_CALLS_A_MINUTE = 240  # by one person; a reader needs eight, a neighbour in a small swarm about fifty
+_CALLS_A_MINUTE = 240  # limit for one person; a reader needs eight, a neighbour in a small swarm about fifty
 _ANNOUNCEMENTS_A_MINUTE = 6000  # passed on by one person; each costs a signature check of 0.1 ms
 _OWN_ANNOUNCEMENTS_A_MINUTE = 1000  # signed by one person and passed on to others: more than 64 servers have to say
-_REPORTS_A_MINUTE = 20  # by one person
+_REPORTS_A_MINUTE = 20  # limit for one person
 _MOST_HEARD = 8  # silent servers that are asked themselves at one comparison
 
 
@@ -106,13 +106,13 @@ class Gossip:
 
     def publish(self, announcement: Announcement) -> None:
         """Tell the swarm what this server announces."""
-        self._table.take(announcement)
-        self._note([announcement])
+        self._table.add(announcement)
+        self._queue([announcement])
 
     async def compare_once(self) -> None:
         """Ask another server for what it knows, unless one has been asked already."""
         for source in self._draw(self.partners(), 0 if self._has_compared else 1):
-            await self._tell(source, partial(self._compare, source))
+            await self._do_with(source, partial(self._compare, source))
 
     def partners(self) -> list[PeerId]:
         """Return the live servers that are not known to lack these calls."""
@@ -134,10 +134,10 @@ class Gossip:
         return exchange.encode_answer(self._listed().fetch(exchange.decode(exchange.Fetch, body)))
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
-        self._count(self._pushed, peer)  # before it is decoded
+        self._count(self._pushed, peer)  # count the call before decoding it
         announcements = exchange.decode(exchange.Push, body).announcements
         self._count(self._pushed, peer, max(len(announcements) - 1, 0))
-        self._note(await self.reader.take(announcements))
+        self._queue(await self.reader.check_and_add(announcements))
         return b""
 
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
@@ -166,7 +166,7 @@ class Gossip:
 
     # -- what is passed on ---------------------------------------------------------------------------------------------
 
-    def _note(self, news: Iterable[Announcement]) -> None:
+    def _queue(self, news: Iterable[Announcement]) -> None:
         """Queue news to be passed on, and drop complaints about servers that they show to be alive."""
         for announcement in news:
             peer = announcement.peer_id
@@ -187,7 +187,7 @@ class Gossip:
             chosen = self._draw(await self._find_partners(), FAN_OUT)
             hot, self._hot = self._hot, {}
             for part in _parts(hot, in_turns((peer for _, peer in hot), self._table.person_of)):
-                await asyncio.gather(*(self._tell(peer, partial(self._push, peer, part)) for peer in chosen))
+                await asyncio.gather(*(self._do_with(peer, partial(self._push, peer, part)) for peer in chosen))
 
     async def _spread(self) -> None:
         while True:
@@ -195,17 +195,15 @@ class Gossip:
             self._has_news.clear()
             await self.pass_on()
             await asyncio.sleep(_MIN_SPREAD_INTERVAL_S)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_SPREAD_INTERVAL_S):
-                    await self._is_urgent.wait()
+            await within(_SPREAD_INTERVAL_S, self._is_urgent.wait())
             self._is_urgent.clear()
 
     async def _keep_comparing(self) -> None:
         while True:
             partners = await self._find_partners()
             for source in self._draw(partners, 1):
-                await self._tell(source, partial(self._compare, source))
-            self._note(await self.reader.hear_from_silent(_MOST_HEARD))
+                await self._do_with(source, partial(self._compare, source))
+            self._queue(await self.reader.refresh_silent(_MOST_HEARD))
             self._table.expire(self._clock())
             pause_s = _COMPARE_INTERVAL_S * max(1.0, len(partners) / _COMPARE_SERVERS)
             await asyncio.sleep(pause_s * random.uniform(0.8, 1.2))
@@ -224,7 +222,7 @@ class Gossip:
         return self._attempts.order(random.sample(partners, len(partners)), self._loop_s())[:count]
 
     async def _compare(self, source: PeerId) -> None:
-        self._note(await self.reader.ask(source))
+        self._queue(await self.reader.read_from(source))
         self._has_compared = True
 
     async def _push(self, peer: PeerId, announcements: Sequence[Sealed]) -> None:
@@ -233,13 +231,13 @@ class Gossip:
         if others:
             await self._host.call(peer, exchange.PUSH, exchange.encode(exchange.Push(others)), timeout_s=CALL_TIMEOUT_S)
 
-    async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
+    async def _do_with(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` with a peer; ping one that cannot be reached, and avoid one that does not know these calls."""
         try:
             await work()
-            self._attempts.note(peer, self._loop_s(), answered=True)
+            self._attempts.record(peer, self._loop_s(), answered=True)
         except RemoteError as error:
-            self._attempts.note(peer, self._loop_s(), answered=error.code is not Code.UNREACHABLE)
+            self._attempts.record(peer, self._loop_s(), answered=error.code is not Code.UNREACHABLE)
             if error.code is Code.UNREACHABLE:
                 self._doubt(peer)
             elif error.code is not Code.BUSY:
@@ -251,9 +249,9 @@ class Gossip:
     def _doubt(self, peer: PeerId) -> None:
         if peer not in self._doubted and len(self._doubted) < _MAX_PINGS:
             self._doubted.add(peer)
-            self._tasks.start(self._look_into(peer))
+            self._tasks.start(self._check_alive(peer))
 
-    async def _look_into(self, peer: PeerId) -> None:
+    async def _check_alive(self, peer: PeerId) -> None:
         """Ping a server, and hide it if it neither answers nor sends a heartbeat meanwhile."""
         beat = self._table.get(Kind.HEARTBEAT, peer)
         try:

@@ -2,11 +2,8 @@
 
 Authors sign what nodes pass on. What one node holds back, another one tells, and a server whose heartbeat is about to
 expire is asked itself. It is forgotten only if its heartbeat has expired and the nodes of several people don't list it.
-`candidates` chooses whose heartbeats are wanted.
-
-Finds a server that tells a reader what changed.
-
-Each reading goes to another person. Servers that do not answer cost little time: while one is silent the next is tried.
+`fairness` chooses whose heartbeats are wanted. `Sources` chooses which server to ask: each reading goes to another
+person, and while one server is silent the next is tried.
 """
 
 from __future__ import annotations
@@ -36,8 +33,8 @@ from potluck.tasks import cancel_and_wait
 CALL_TIMEOUT_S = 5.0
 _FETCH_TIMEOUT_S = 20.0  # a quarter of a megabyte from a slow link
 _READING_TIMEOUT_S = 30.0  # what has come by then stays, and another node tells the rest
-_MAX_PAGES = 64  # of one reading: 20,000 servers take forty
-_SOON_S = 5.0  # before a heartbeat expires its server is asked for a newer one
+_MAX_PAGES = 64  # page limit of one reading: 20,000 servers take forty
+_SOON_S = 5.0  # time before the end of a heartbeat at which its server is asked for a newer one
 _MAX_LINKS = 16  # servers whose links are read at once: links are large and change rarely
 _MAX_BAD = 10  # invalid records of an answer, besides a tenth of them: the sender should have checked them
 _IN_THREAD = 50  # announcements: checking this many signatures takes 10 ms
@@ -59,7 +56,7 @@ class Reader:
         attempts: Attempts,
         taste: bytes | None = None,
     ) -> None:
-        self.sent_bytes = self.received_bytes = 0  # of message bodies
+        self.sent_bytes = self.received_bytes = 0  # bytes of message bodies
         self.num_dropped = 0
         self._host = host
         self._swarm = swarm
@@ -67,17 +64,17 @@ class Reader:
         self._clock = clock
         self._attempts = attempts
         self._taste = taste
-        self._missing_at: dict[PeerId, set[PersonId]] = {}  # whose nodes did not list a server lately
+        self._missing_at: dict[PeerId, set[PersonId]] = {}  # people whose nodes did not list a server lately
 
-    async def ask(self, source: PeerId) -> list[Announcement]:
+    async def read_from(self, source: PeerId) -> list[Announcement]:
         """Ask `source` for changes, keep them and return them. Raises RemoteError."""
         try:
             async with asyncio.timeout(_READING_TIMEOUT_S):
-                return await self._ask(source)
+                return await self._read_from(source)
         except TimeoutError as error:
             raise RemoteError(Code.BUSY, "a node takes too long to tell what it knows") from error
 
-    async def hear_from_silent(self, most: int) -> list[Announcement]:
+    async def refresh_silent(self, most: int) -> list[Announcement]:
         """Ask up to `most` servers whose heartbeats are about to expire for newer ones; return what is news."""
         now, loop_s = self._clock(), asyncio.get_running_loop().time()
         silent = [
@@ -90,22 +87,22 @@ class Reader:
             and self._attempts.is_due(peer, loop_s)
         ]
         chosen = self._attempts.order(silent, loop_s)[:most]
-        return [each for news in await asyncio.gather(*map(self._hear_from, chosen)) for each in news]
+        return [each for news in await asyncio.gather(*map(self._refresh, chosen)) for each in news]
 
-    async def _hear_from(self, peer: PeerId) -> list[Announcement]:
+    async def _refresh(self, peer: PeerId) -> list[Announcement]:
         """Ask a server for its own heartbeat."""
         try:
             _, news = await self._compare(peer, exchange.Compare(bytes(DIGEST_BYTES), self._known(peer)), [peer])
         except RemoteError as error:
-            self._note_attempt(peer, answered=error.code is not Code.UNREACHABLE)
+            self._record_attempt(peer, answered=error.code is not Code.UNREACHABLE)
             return []
-        self._note_attempt(peer, answered=True)
+        self._record_attempt(peer, answered=True)
         return news
 
-    def _note_attempt(self, peer: PeerId, *, answered: bool) -> None:
-        self._attempts.note(peer, asyncio.get_running_loop().time(), answered=answered)
+    def _record_attempt(self, peer: PeerId, *, answered: bool) -> None:
+        self._attempts.record(peer, asyncio.get_running_loop().time(), answered=answered)
 
-    async def _ask(self, source: PeerId) -> list[Announcement]:
+    async def _read_from(self, source: PeerId) -> list[Announcement]:
         news: list[Announcement] = []
         for _ in range(2):  # the second round gets the heartbeats of servers that the first one brought
             listing = self._listing()
@@ -134,16 +131,16 @@ class Reader:
             Sealed(key, each.kind, each.body, each.signature, each.ticket)
             for key, each in zip(keys, answer.news, strict=True)
         ]
-        return answer.differing, await self.take(sealed)
+        return answer.differing, await self.check_and_add(sealed)
 
-    async def take(self, announcements: Sequence[Sealed]) -> list[Announcement]:
+    async def check_and_add(self, announcements: Sequence[Sealed]) -> list[Announcement]:
         """Check announcements, keep the valid ones and return those that are news."""
         now = self._clock()
         if len(announcements) > _IN_THREAD:
             checked = await asyncio.to_thread(self._check, announcements, now)
         else:
             checked = self._check(announcements, now)
-        return [announcement for announcement in checked if self._table.take(announcement)]
+        return [announcement for announcement in checked if self._table.add(announcement)]
 
     def wanted(self) -> list[PeerId]:
         """Return the servers whose heartbeats this reader follows."""
@@ -166,18 +163,18 @@ class Reader:
             question = exchange.Fetch(num_buckets, buckets, b"".join(mine), after)
             answer = question.read(await self._call(source, exchange.FETCH, question, _FETCH_TIMEOUT_S))
             records, dropped_before = answer.records, self.num_dropped
-            news += await self.take(records)
+            news += await self.check_and_add(records)
             if self.num_dropped - dropped_before > _MAX_BAD + len(records) // 10:
                 raise RemoteError(Code.BAD_REPLY, "a peer passes on invalid records")
             listed.update(record.peer_id for record in records)
             missing = [tuple(mine.values())[place] for place in exchange.read_numbers(answer.absent)]
-            self._note(source, listed, [peer for peer in missing if peer not in listed])
+            self._count_missing(source, listed, [peer for peer in missing if peer not in listed])
             after = answer.next
             if not after:
                 break
         return news
 
-    def _note(self, source: PeerId, listed: Iterable[PeerId], missing: Iterable[PeerId]) -> None:
+    def _count_missing(self, source: PeerId, listed: Iterable[PeerId], missing: Iterable[PeerId]) -> None:
         """Forget servers that several people's nodes in a row do not list, unless their heartbeats are valid."""
         for peer in listed:
             self._missing_at.pop(peer, None)
@@ -232,9 +229,9 @@ class Reader:
 
 log = logging.getLogger(__name__)
 
-_MOST_TRIED = 6  # at one reading, each of another person if there are so many
+_MOST_TRIED = 6  # servers tried at one reading, each of another person if there are so many
 _MOST_ASKED = 2
-_NEXT_AFTER_S = 0.25  # of silence
+_NEXT_AFTER_S = 0.25  # silence after which the next server is pinged
 _DEAF_S = 300.0  # pause for a server that did not answer
 
 
@@ -249,7 +246,7 @@ class Sources:
         self._deaf_until: dict[PeerId, float] = {}
         self._asked_at: dict[PersonId | None, float] = {}
 
-    async def ask(self, reader: Reader, *, unwanted: Collection[PeerId] = ()) -> bool:
+    async def read_one(self, reader: Reader, *, unwanted: Collection[PeerId] = ()) -> bool:
         """Learn changes from a server that answers; return whether there was one."""
         candidates = self._candidates(unwanted)[:_MOST_TRIED]
         for _ in range(_MOST_ASKED):
@@ -258,7 +255,7 @@ class Sources:
                 return False
             candidates = [peer for peer in candidates if peer != source]
             try:
-                await reader.ask(source)
+                await reader.read_from(source)
             except RemoteError as error:
                 log.debug("a server did not answer a question about the swarm: %s", error)
                 self._deaf_until[source] = self._clock() + (error.retry_after_s or _DEAF_S)
@@ -298,7 +295,7 @@ class Sources:
                 done, _ = await asyncio.wait(pings, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
                 for ping in done:
                     peer, error = pings.pop(ping), ping.exception()
-                    self._attempts.note(peer, asyncio.get_running_loop().time(), answered=error is None)
+                    self._attempts.record(peer, asyncio.get_running_loop().time(), answered=error is None)
                     if error is None:
                         return peer
                     if not isinstance(error, RemoteError):

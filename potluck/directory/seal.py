@@ -36,14 +36,14 @@ from potluck.protocol.swarm import Swarm
 
 RECORD_TTL_S = 300.0  # similar to the 240 s of Petals; a record is stored again after a third of it
 HEARTBEAT_TTL_S = 30.0  # three heartbeats: two may get lost, and a crash shows within half a minute
-MAX_STRETCH = 10.0  # in a large swarm heartbeats are up to this much rarer and valid for as much longer
+MAX_STRETCH = 10.0  # factor by which heartbeats of a large swarm are rarer and valid for longer, at most
 KEY_BYTES: Final = 32
 MAX_ANNOUNCEMENT_BYTES: Final = 16_384  # a record of 1,000 blocks has 8.5 kB
 _MAX_PASS_BYTES: Final = 256
-_MOST_BYTES_BESIDE_BLOCKS = 8192  # of a record: its longest texts and names of adapters
-_BYTES_A_BLOCK = 9  # of a record: a digest and a bit
-_MOST_UNKNOWN_BYTES = 256  # of values that newer versions may add
-MAX_SKEW_S = 6.0  # between two clocks: the DHT admits no node that is off by more than 3 s from its neighbour
+_MOST_BYTES_BESIDE_BLOCKS = 8192  # the longest texts and names of adapters in a record
+_BYTES_A_BLOCK = 9  # a digest and a bit in a record
+_MOST_UNKNOWN_BYTES = 256  # room for values that newer versions may add
+MAX_SKEW_S = 6.0  # clocks may differ so much: the DHT admits no node that is off by more than 3 s from its neighbour
 
 Key = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 Body = Annotated[bytes, Meta(max_length=MAX_ANNOUNCEMENT_BYTES)]

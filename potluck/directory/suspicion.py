@@ -1,14 +1,13 @@
-"""Decides when complaints about a server are worth a ping. Pure bookkeeping: the caller sends the pings.
+"""Decides whom to doubt: servers that did not answer this node, or that others complain about. Pure bookkeeping.
+
+What failed here counts, never what others say. Several silent servers of one person make the others of that person
+doubtful, so that invented servers are not tried one by one. A complaint is worth a ping at most:
 
     enough people complain within a minute, or we cannot reach the server ourselves -> ping it
     it does not answer -> it leaves our own map (`Table.hide`) until its next heartbeat
 
-Nobody else hears of our suspicion, and nobody's complaint hides a server: a liar costs others a ping.
-
-Remembers which servers answered this node and which did not. Pure: `now` is in seconds of a steady clock.
-
-What failed here counts, never what others say. Several silent servers of one person make the others of that person
-doubtful, so that invented servers are not tried one by one.
+Nobody else hears of our suspicion, and nobody's complaint hides a server: a liar costs others a ping. `now` is in
+seconds of a steady clock.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from potluck.protocol.blocks import PeerId, PersonId, PersonOf
 COMPLAINT_LIVES_S = 60.0
 NUM_WATCHERS = 3  # people whose servers hear of a failure; all clients that see the same swarm choose the same ones
 MAX_OPEN = 16  # complaints of one person; a client that fails with more servers has a problem of its own
-MAX_PEOPLE = 1024  # whose complaints are kept
+MAX_PEOPLE = 1024  # people whose complaints are kept
 
 
 def people_needed(num_people: int) -> int:
@@ -93,7 +92,7 @@ class Attempts:
         self._outcomes: dict[PersonId, dict[PeerId, tuple[float, bool]]] = {}  # when, and whether it answered
         self._sweep_due = 0.0
 
-    def note(self, peer: PeerId, now: float, *, answered: bool) -> None:
+    def record(self, peer: PeerId, now: float, *, answered: bool) -> None:
         self._sweep(now)
         person = self.person_of(peer)
         if person is not None:

@@ -46,7 +46,7 @@ class Table:
         person = self.person_of(peer)
         return self._owned.get(person, ()) if person is not None else ()
 
-    def take(self, new: Announcement) -> bool:
+    def add(self, new: Announcement) -> bool:
         """Keep `new` unless a newer one is known; return whether it is news. A later expiry alone is not."""
         known = self._of[new.sealed.kind]
         old = known.get(new.peer_id)
@@ -66,7 +66,7 @@ class Table:
             return True
         known[new.peer_id] = new
         if new.sealed.kind is Kind.RECORD and (early := self._early.pop(new.peer_id, None)) is not None:
-            self.take(early)
+            self.add(early)
         if new.sealed.kind is Kind.RECORD or old is None or state_of(old) is not state_of(new):
             self.version += 1
         return old is None or new.sequence > old.sequence

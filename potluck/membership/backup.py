@@ -1,9 +1,8 @@
-"""A backup of a person's keys: all memberships whose person's key is on this computer, sealed with a password.
+"""A backup of a person's keys: all memberships whose person's key is on this computer, encrypted with a password.
 
-Seals bytes with a password: scrypt (RFC 7914) makes the key, ChaCha20-Poly1305 (RFC 8439) encrypts.
-
-A file begins with its version, the cost of its key, and random bytes. All are authenticated. A file with a cost that
-would take gigabytes or that a guesser would like is refused before anything is computed.
+scrypt (RFC 7914) makes the key, ChaCha20-Poly1305 (RFC 8439) encrypts. A file begins with its version, the cost of its
+key, and random bytes. All are authenticated. A file with a cost that would take gigabytes, or that makes guessing easy,
+is refused before anything is computed.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def _cipher(header: bytes, password: str) -> ChaCha20Poly1305:
 
 
 MAX_BACKUP_BYTES = 256 * 1024
-_MAX_RECORDS_BYTES = 16 * 1024  # of a small swarm, whose founder may be its only member
+_MAX_RECORDS_BYTES = 16 * 1024  # enough for a small swarm, whose founder may be its only member
 _DAMAGED = sentence("this is not a backup of Potluck, or it is damaged")
 
 

@@ -3,10 +3,8 @@
 A peer belongs to a person, or is a stranger. Requests and openings of streams cost units, which come back with time;
 streams, what they hold, and requests that are being answered are counted while they last. Persons who exceed their
 budget are refused. A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking
-is to be thrown out, which costs less than refusing it again and again. Presentations are paid for by the address they
-come from, too.
-
-How many newcomers an enroller's node takes from one part of the network. No I/O and no clock.
+is thrown out, which costs less than refusing it again and again. Presentations are paid for by the address they come
+from, too, and an enroller's node takes only so many newcomers a day from one part of the network.
 """
 
 from __future__ import annotations
@@ -36,12 +34,12 @@ class Allowance:
     burst: float  # units that may be spent at once
     unit_bytes: int
     max_request_bytes: int
-    requests: int  # that are being answered at a time
-    held_bytes: int  # of these and half of it of streams' input; as much of what is worked on and of unsent answers
+    requests: int  # requests being answered at the same time
+    held_bytes: int  # bytes of requests, half of it of streams' input, and as much of work and unsent answers
     streams: int  # open at a time
-    log_lines: int  # that it may cause in a minute; a session has one, and another at its end
-    dials: int  # that it may ask for in a minute; each costs a process
-    refusals: int  # with an answer in a minute; then it is thrown out
+    log_lines: int  # lines caused in a minute; a session writes one, and another at its end
+    dials: int  # dials asked for in a minute; each costs a process
+    refusals: int  # refusals with an answer in a minute; after that the peer is thrown out
 
 
 PERSON = Allowance(
@@ -66,7 +64,7 @@ STRANGERS = Allowance(
     max_request_bytes=MAX_PRESENTATION_BYTES,
     requests=32,
     held_bytes=65_536,
-    streams=16,  # to be told that they are not open to strangers
+    streams=16,  # streams that wait for their refusal
     log_lines=4,
     dials=1,
     refusals=4,
@@ -135,7 +133,7 @@ class _Account:
         self.held_bytes += num_bytes
 
     def spend(self, num_bytes: int, now: float) -> bool:
-        """Pay for a request or a stream; False if there are too few units."""
+        """Pay for a request or a stream; return whether there were enough units."""
         limits = self.limits
         self.refill(now)
         cost = 1 + num_bytes / limits.unit_bytes
@@ -191,7 +189,7 @@ class Budgets:
 
     def request(self, peer: PeerId, num_bytes: int, now: float) -> Lease | Refused:
         """Decide on a request of so many bytes; its lease ends when it is answered."""
-        return self._take(peer, num_bytes, 0, now)
+        return self._lease(peer, num_bytes, 0, now)
 
     def present(self, address: str, num_bytes: int, now: float) -> Lease | Refused:
         """Decide on a stranger's presentation by the address it comes from; `request` has decided by its name."""
@@ -203,7 +201,7 @@ class Budgets:
 
     def open_stream(self, peer: PeerId, now: float) -> Lease | Refused:
         """Decide on a stream that `peer` opens; its lease ends with it."""
-        return self._take(peer, 0, 1, now)
+        return self._lease(peer, 0, 1, now)
 
     def hold(self, lease: Lease, num_bytes: int) -> bool:
         """Count input that came over a stream and nobody took, or forget it if negative; False: no room for it now.
@@ -257,7 +255,7 @@ class Budgets:
         """Return whether this node may start a process to dial `peer`, who asks for it; count it."""
         return all(account.dials.may(account.limits.dials, now) for account in self._payers(peer, now))
 
-    def _take(self, peer: PeerId, num_bytes: int, streams: int, now: float) -> Lease | Refused:
+    def _lease(self, peer: PeerId, num_bytes: int, streams: int, now: float) -> Lease | Refused:
         accounts = self._payers(peer, now)
         own, is_stranger = accounts[0], len(accounts) > 1
         if own.out_until > now:
@@ -331,11 +329,11 @@ def place_of(origin: str) -> str:
 
 @dataclass(slots=True)
 class Newcomers:
-    """Whom one enroller's node took lately, by place."""
+    """The people whom one enroller's node admitted lately, by place."""
 
     _times: dict[str, deque[float]] = field(default_factory=dict)
 
-    def take(self, place: str, now_s: float) -> bool:
+    def admit(self, place: str, now_s: float) -> bool:
         """Count one more; False if it is one too many."""
         times = self._times.get(place, deque())
         while times and times[0] <= now_s - _DAY_S:

@@ -15,10 +15,10 @@ from enum import Enum, auto
 
 from potluck.membership.records import NOTHING, Appoint, Dismiss, Entry, Rank, Record
 
-MAX_ENTRIES = 10_000  # of a chain, and of an appointment; the founder then opens another one
-MAX_BYTES = 4 << 20  # of an appointment, give or take a message
-MAX_CHAINS = 16  # of one appointment; ten times as many of the founder
-_MAX_HEADS = 64  # that one entry names; an entry has room for 120
+MAX_ENTRIES = 10_000  # limit of a chain, and of an appointment; the founder then opens another chain
+MAX_BYTES = 4 << 20  # limit of an appointment, give or take a message
+MAX_CHAINS = 16  # limit of one appointment; the founder may have ten times as many
+_MAX_HEADS = 64  # heads that one entry names; an entry has room for 120
 SHORT = 8  # bytes of a hash in comparisons
 
 Heads = Mapping[bytes, tuple[int, bytes, bool]]
@@ -34,8 +34,8 @@ class Chain:
     entries: list[Record] = field(default_factory=list)
     rival: Record | None = None  # contradicts an entry: the chain is closed
     end: bytes = b""  # hash of the last entry that counts; empty: there may be more
-    branch: list[Record] = field(default_factory=list)  # from `end` backwards, if that is not among the entries
-    num_bytes: int = 0  # of the entries, when they were last settled
+    branch: list[Record] = field(default_factory=list)  # entries from `end` backwards, if that is not among `entries`
+    num_bytes: int = 0  # size of the entries when they were last settled
 
     @property
     def is_mending(self) -> bool:
@@ -63,7 +63,7 @@ class Chain:
 
 
 class Place(Enum):
-    """Where a record belongs in what is known."""
+    """The place of a record among those that are known."""
 
     NEW = auto()
     KNOWN = auto()
@@ -88,9 +88,9 @@ class Chains:
         self.swarm_key = swarm_key
         self.appointments: dict[bytes, tuple[Record, Appoint]] = {}
         self.dismissals: dict[bytes, list[Record]] = {}
-        self._ends: dict[bytes, Mapping[bytes, bytes]] = {}  # by appointment that ended: the last entries that count
+        self._ends: dict[bytes, Mapping[bytes, bytes]] = {}  # appointment that ended -> the last entries that count
         self._chains: dict[bytes, Chain] = {}
-        self._places: dict[bytes, tuple[bytes, int]] = {}  # of entries by hash: chain and number
+        self._places: dict[bytes, tuple[bytes, int]] = {}  # hash of an entry -> its chain and number
         self._pasts: dict[bytes, dict[bytes, int]] = {}  # see `_past`
 
     def __iter__(self) -> Iterator[tuple[bytes, Chain]]:
@@ -204,7 +204,7 @@ class Chains:
             return Place.WORTHLESS
         if chain.is_mending:
             _, wanted = ahead.get(key, (0, chain.wanted))
-            return Place.NEW if record.hash == wanted else Place.KNOWN  # of what was cut off, or comes again in order
+            return Place.NEW if record.hash == wanted else Place.KNOWN  # KNOWN: cut off, or it comes again in order
         if chain.end or chain.rival is not None:
             return Place.WORTHLESS
         count, head = ahead.get(key, (len(known), known[-1].hash))
@@ -214,7 +214,7 @@ class Chains:
             return Place.RIVAL
         return Place.NEW if self._has_room(chain, count) else Place.KNOWN  # whoever has it did nothing wrong
 
-    def note_ahead(self, record: Record, ahead: Ahead) -> None:
+    def expect_next(self, record: Record, ahead: Ahead) -> None:
         """Note what comes after a new entry of a batch."""
         entry, chain = entry_of(record), self._chains.get(record.chain)
         is_mending = chain is not None and chain.is_mending
@@ -233,11 +233,11 @@ class Chains:
 
     def settle(self) -> None:
         """Find out which chains count, and up to where."""
-        self._note_places()
+        self._index_entries()
         self._cut_founders()
-        self._note_appointments()
+        self._index_appointments()
         self._cut_others()
-        self._note_places()
+        self._index_entries()
         for chain in self._chains.values():
             chain.num_bytes = sum(len(record.data) for record in chain.entries)
 
@@ -257,7 +257,7 @@ class Chains:
             return Place.WORTHLESS
         return Place.NEW if ends is not None or number < self.most_of(author) else Place.KNOWN
 
-    def _note_places(self) -> None:
+    def _index_entries(self) -> None:
         self._pasts = {}
         self._places = {
             record.hash: (key, number)
@@ -279,9 +279,9 @@ class Chains:
             if key in self._chains and self._chains[key].author == self.swarm_key:
                 self._chains[key].cut(end)
         if ends:
-            self._note_places()
+            self._index_entries()
 
-    def _note_appointments(self) -> None:
+    def _index_appointments(self) -> None:
         self.appointments, self.dismissals = {}, {}
         for record in self._founders_entries():
             if isinstance(record.content, Appoint):
@@ -331,7 +331,7 @@ class Chains:
         """Return up to which number the author of an entry had seen each chain."""
         waiting = [self._places[record.hash]] if record.hash in self._places else []
         chain, last = waiting[0] if waiting else (b"", 0)
-        seen = dict(self._pasts.get(chain, {}))  # of another entry of the chain, to go on from there
+        seen = dict(self._pasts.get(chain, {}))  # go on from the result for another entry of the chain
         if seen.get(chain, 0) > last:
             seen = {}
         while waiting:

@@ -1,8 +1,8 @@
 """The gate of a node: who has shown that they belong to the swarm, and what everybody knows of the members.
 
 A node presents itself once to each peer before it asks anything else (`PRESENT`), and the answer presents the peer.
-Until then a peer may do nothing. Nodes compare what they know of the members (`ROSTER`): on meeting, every ten seconds
-with somebody who is connected, and at once when something is new. Whoever was removed loses their streams.
+Until then a peer may do nothing. Nodes compare what they know of the members (`ROSTER`, see `roster_exchange`) on
+meeting and every ten seconds with somebody who is connected. Members who were removed lose their streams.
 
 Somebody with an application for a free seat is let in as a guest. The application travels on, so that it comes to a
 computer of a leader, whose daemon confirms it. A guest's node lets in only whom it heard of from members. In a public
@@ -60,32 +60,25 @@ from potluck.membership.records import (
     read_record,
     write_report,
 )
+from potluck.membership.roster_exchange import RosterExchange, in_messages
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, Denial, RemoteError
-from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
+from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running, within
 
 log = logging.getLogger(__name__)
 
 PRESENT: Final = "PotluckMembers.rpc_present"  # unary; the only call for strangers
 ROSTER: Final = "PotluckMembers.rpc_roster"  # unary; for members
 _ALONE_S = 5.0  # how long a node that just started waits for somebody who may know of removals
-_PATIENCE_S = 8.0  # for peers that wait so themselves
+_PATIENCE_S = 8.0  # patience with peers that have just started themselves
 _RETRY_S = 0.5
 _MEET_S = 5.0
 _COMPARE_INTERVAL_S = 10.0
-_FAN_OUT = 4
-_MAX_NEWS_BYTES = 1 << 20
-_MAX_TRIES = 8  # of a presentation, each with more of what the other lacks
-_ON_THE_LOOP = 16  # signatures; more are checked in a thread
-_PIECE = 64
-_ANSWER_BYTES = 16_384  # of an answer cost a unit, as
-_KNOWN, _HASHES = 20, 8000  # so many records and bytes of hashes that somebody brings do, and
-_SETTLED = 40  # so many entries of which the members have to be found anew
-_FORGED = 100  # units that a wrong signature costs; anything else of no worth costs one
+_MAX_TRIES = 8  # presentations to one peer, each with more of the entries that it lacks
 _MAX_OWNERS = 20_000
 _DHT = "DHTProtocol."
 _MAX_SHOWN_HEADS = 64
-_ALL_S = 600.0  # between two times that all that is known is handed to whoever keeps it
+_ALL_S = 600.0  # interval at which all known records are handed to the keeper again
 _MAX_TOLD = 32  # removed nodes that one node tells so; others tell the rest
 _MAX_ASKED = 3  # enrollers about one newcomer
 
@@ -106,7 +99,7 @@ class OpenGate:
     """The gate of an open swarm: each peer is a person of its own."""
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
-        """See `PersonOf`."""
+        """Return each peer as a person of its own, see `PersonOf`."""
         return PersonId(peer)
 
     def payer_of(self, peer: PeerId, /) -> PersonId | None:
@@ -179,7 +172,6 @@ class MembersGate:
         self._on_removed = on_removed
         self._origin_of = origin_of
         self._list_connected = connected
-        self._charge = charge
         self._clock = clock
         self._newcomers = Newcomers()
         self._admitted: set[PeerId] = set()
@@ -187,11 +179,20 @@ class MembersGate:
         self._presented: set[PeerId] = set()
         self._shown_to: set[PeerId] = set()  # they may bring the removal for which they refuse this node
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
-        self._comparing: set[PeerId] = set()
         self._told: set[bytes] = set()  # people and computers who were told that they were removed
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people with whom this node compared since the start
         self._tasks = BackgroundTasks()
+        self._exchange = RosterExchange(
+            self.roster,
+            self._send,
+            peers=lambda: self._presented,
+            may_bring=self._may_bring,
+            on_new=self._end_removed,
+            on_compared=self._count_informant,
+            charge=charge,
+            clock=clock,
+        )
         self._pass: tuple[bytes, float] = (b"", 0.0)
 
     @property
@@ -220,6 +221,7 @@ class MembersGate:
 
     async def stop(self) -> None:
         await self._tasks.cancel()
+        await self._exchange.stop()
         await cancel_and_wait(*self._presenting.values())
 
     # -- who may speak -------------------------------------------------------------------------------------------------
@@ -231,7 +233,7 @@ class MembersGate:
                 signer = self._signer_of(peer, ticket)
                 person = self.roster.known(signer)
                 if person is not None:
-                    self._note_owner(peer, signer)
+                    self._remember_owner(peer, signer)
         return None if person is None else person.id
 
     def member(self, peer: PeerId) -> Person | None:
@@ -295,9 +297,7 @@ class MembersGate:
     async def meet(self, peers: Iterable[PeerId]) -> bool:
         """Present this node to peers that may be members; return whether it knows more of them now."""
         before, known = self.roster.digest, len(self._owners)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_MEET_S):
-                await asyncio.gather(*map(self.present, peers), return_exceptions=True)
+        await within(_MEET_S, asyncio.gather(*map(self.present, peers), return_exceptions=True))
         return (self.roster.digest, len(self._owners)) != (before, known)
 
     async def _present(self, peer: PeerId) -> None:
@@ -308,7 +308,7 @@ class MembersGate:
                 raise
             answer = Presentation(digest=self.roster.digest)  # a bootstrap node that knows no swarm
         if answer.digest != self.roster.digest:
-            await self.compare(peer, gives=False)
+            await self._exchange.compare(peer, gives=False)
         self._admit(peer, answer)
         self._presented.add(peer)
         if answer.digest != self.roster.digest:
@@ -364,15 +364,15 @@ class MembersGate:
         if person is None or is_new:
             if not is_new:
                 self._refuse_removed(peer, signer, shown)
-            await self._hear_stranger(peer, shown, place_of(await self._origin_of(peer)))
+            await self._examine_stranger(peer, shown, place_of(await self._origin_of(peer)))
             person = self.roster.known(signer)
         if person is None:
             if shown.machines and not shown.entries:
                 raise stranger("this node knows nobody with this key")
             return encode(Presentation(heads=self._heads(), is_unknown=True))
         self._wait_for_removals(person)
-        self._remember(peer, signer)
-        self._presented.add(peer)  # by the answer
+        self._admit_known(peer, signer)
+        self._presented.add(peer)  # the answer presents this node
         return encode(self._shown(is_known=self._is_member()))
 
     def _heads(self) -> Heads:
@@ -384,7 +384,7 @@ class MembersGate:
         people = [item.body.person for item in read_all([shown.application]) if isinstance(item.body, Application)]
         return any(self.roster.person(key) is None and self.roster.remover(key) is None for key in people)
 
-    async def _hear_stranger(self, peer: PeerId, shown: Presentation, place: str) -> None:
+    async def _examine_stranger(self, peer: PeerId, shown: Presentation, place: str) -> None:
         """Learn from somebody unknown who they are, or take their application. Raises RemoteError."""
         parts = ((shown.entries, Entry), ((shown.application,), Application | Request), ((shown.machines,), Machines))
         known = [item for data, kind in parts for item in read_all(data) if isinstance(item.body, kind)]
@@ -393,16 +393,16 @@ class MembersGate:
             raise RemovedError
         asks = next((item for item in known if isinstance(item.body, Application | Request)), None)
         others = [item for item in known if item is not asks]
-        await self._learn([item for item in others if item.data != shown.machines], peer)
+        await self._exchange.learn([item for item in others if item.data != shown.machines], peer)
         if asks is not None and isinstance(asks.body, Application):
             await self._let_in(asks, asks.body, shown, place)
         elif asks is not None:
-            await self._learn([asks], peer)
+            await self._exchange.learn([asks], peer)
             raise RemoteError(Code.BUSY, Denial.UNCONFIRMED, retry_after_s=_RETRY_S)
-        await self._learn([item for item in others if item.data == shown.machines], peer)
+        await self._exchange.learn([item for item in others if item.data == shown.machines], peer)
 
     def _refuse_removed(self, peer: PeerId, signer: bytes, shown: Presentation) -> None:
-        """Raises RemovedError for somebody who was removed, and lets them know it once."""
+        """Raise RemovedError for somebody who was removed, and tell them of the removal once."""
         if self.roster.remover(signer) is None:
             return
         if signer not in self._told:
@@ -410,7 +410,7 @@ class MembersGate:
                 self._told.clear()
             self._told.add(signer)
             proof = self.roster.proof_of_removal(signer, shown.heads)
-            self._tasks.start(self._tell_removed([peer], proof, signer))
+            self._tasks.start(self._inform_removed([peer], proof, signer))
         raise RemovedError
 
     async def _let_in(self, record: Record, application: Application, shown: Presentation, place: str) -> None:
@@ -422,7 +422,7 @@ class MembersGate:
             with contextlib.suppress(RecordError):
                 offer = read_record(shown.invite)
                 if is_signed(roster.swarm_key, offer):
-                    roster.vouch(offer)
+                    roster.add_shown_invite(offer)
         if not roster.expires_s(invite):
             raise stranger(Denial.INVITE_ENDED)
         if roster.expires_s(invite) < min(now_s, roster.heard.get(application.person, now_s)):
@@ -435,12 +435,12 @@ class MembersGate:
         if roster.is_public(invite):
             if own is None or not own.may_enrol:
                 await self._carry(shown, place)
-            if not self._newcomers.take(place, now_s):
+            if not self._newcomers.admit(place, now_s):
                 raise stranger(Denial.CROWDED)
         elif self._membership.application and (own is None or own.is_guest):
             raise _nobody_online()
-        roster.meet(application.person, now_s)
-        self._keep(roster.take([record], now_s))
+        roster.renew_guest(application.person, now_s)
+        self._exchange.add(record)
 
     async def _carry(self, shown: Presentation, place: str) -> NoReturn:
         """Ask enrollers to let somebody in. Raises RemoteError: their refusal, or that it takes a moment."""
@@ -449,7 +449,7 @@ class MembersGate:
         enrollers = [peer for peer, owner in owners.items() if owner.may_enrol]
         for peer in random.sample(enrollers, min(len(enrollers), _MAX_ASKED)):
             try:
-                await self._ask(peer, Exchange(newcomer=encode(shown), place=place))
+                await self._send(peer, Exchange(newcomer=encode(shown), place=place))
             except RemoteError as error:
                 refusal = error if error.code is Code.NOT_A_MEMBER else refusal
             else:
@@ -485,19 +485,19 @@ class MembersGate:
         signer = self._signer_of(peer, shown.ticket)
         self._refuse_removed(peer, signer, shown)
         if self.roster.known(signer) is not None:
-            self._remember(peer, signer)
-            self._note_informant(peer)
+            self._admit_known(peer, signer)
+            self._count_informant(peer)
         elif peer in self._outsiders and not shown.ticket and not self.roster.was_listed(signer):
             self._plain.add(peer)
         else:
             raise stranger(Denial.NOT_SHOWN)
 
-    def _remember(self, peer: PeerId, signer: bytes) -> None:
-        self._note_owner(peer, signer)
+    def _admit_known(self, peer: PeerId, signer: bytes) -> None:
+        self._remember_owner(peer, signer)
         self._admitted.add(peer)
         self._on_admitted(peer)
 
-    def _note_owner(self, peer: PeerId, signer: bytes) -> None:
+    def _remember_owner(self, peer: PeerId, signer: bytes) -> None:
         if self.roster.owner(peer) is None:
             self._owners[peer] = signer
             if len(self._owners) > _MAX_OWNERS:
@@ -511,7 +511,7 @@ class MembersGate:
             self._presented.discard(peer)
 
     def _wait_for_removals(self, asking: Person) -> None:
-        """Raises RemoteError BUSY while this node may not know yet that somebody has been removed."""
+        """Raise RemoteError BUSY while this node may not know yet that somebody has been removed."""
         own, founder = self._own(), self.roster.founder
         told = self._informants - {asking.key}
         is_told = founder is not None and (founder in (own, asking) or founder.key in told)
@@ -522,8 +522,26 @@ class MembersGate:
     # -- comparing -----------------------------------------------------------------------------------------------------
 
     def publish(self, records: Iterable[bytes]) -> None:
-        """Learn what was signed or kept on this computer, and tell others."""
-        self._keep(self.roster.learn(read_all([*records]), self._clock()))
+        """Learn what was signed or kept on this computer, and send it to others."""
+        self._exchange.publish(records)
+
+    async def compare(self, peer: PeerId) -> None:
+        """Compare with a member what both know. Raises RemoteError."""
+        await self._exchange.compare(peer)
+
+    async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
+        """Answer a peer that compares, or brings news or a newcomer.
+
+        Raises:
+            RemoteError: BAD_REQUEST, NOT_A_MEMBER, BUSY.
+        """
+        message, person = decode(body, Exchange), self.member(peer)
+        await self._exchange.receive(message, peer)
+        if peer not in self._admitted and peer not in self._plain:
+            return encode(Exchange())
+        if message.newcomer:
+            await self._examine_carried(message, peer, person)
+        return encode(self._exchange.answer(message, peer))
 
     def report(self, found: WrongResults) -> bytes:
         """Report wrong results to the swarm in the name of this node's person. Return the record.
@@ -535,63 +553,7 @@ class MembersGate:
         if own is None or machine is None or self.roster.is_on_probation(own, self._clock()):
             return b""
         record = write_report(self.roster.swarm_key, own.key, machine, found, self.signing_key, self._clock())
-        new = self.roster.take([record], self._clock())
-        self._keep(new)
-        return record.data if new else b""
-
-    async def compare(self, peer: PeerId, *, gives: bool = True) -> None:
-        """Take what we lack, and give a member what it lacks. Raises RemoteError.
-
-        Args:
-            gives: False for somebody who may be no member.
-        """
-        answer, asked = Exchange(has_more=True), Exchange()
-        while answer.has_more:
-            before, asked = asked, Exchange(heads=self.roster.chains.heads, others=self.roster.short_hashes)
-            if asked == before:
-                break  # what came was not what there is more of
-            answer = decode(await self._ask(peer, asked), Exchange)
-            await self._learn([item for item in read_all(answer.records) if self._may_bring(item, peer)], peer)
-        if not gives:
-            return
-        kept, _ = self.roster.others_than(b"")
-        short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
-        missing = [*self.roster.chains.lacking(answer.heads or {}), *(item for item in kept if item.hash[:8] in short)]
-        for piece in _pieces(missing):
-            if self._charge(peer, sum(map(len, piece)) // _ANSWER_BYTES):
-                await self._ask(peer, Exchange(records=piece))
-        self._note_informant(peer)
-
-    async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
-        """Answer a peer that compares, or brings news or a newcomer.
-
-        Raises:
-            RemoteError: BAD_REQUEST, NOT_A_MEMBER, BUSY.
-        """
-        message = decode(body, Exchange)
-        if not self._charge(peer, len(message.records) // _KNOWN + len(message.others) // _HASHES):
-            raise _too_much()
-        person, before = self.member(peer), self.roster.digest
-        records = [item for item in read_all(message.records) if self._may_bring(item, peer)]
-        if not self._charge(peer, len(message.records) - len(records)):
-            raise _too_much()
-        if await self._learn(records, peer):
-            self._compare_soon(peer)
-        if self.roster.digest != before:
-            self._charge(peer, len(self.roster.chains) // _SETTLED)
-        if peer not in self._admitted and peer not in self._plain:
-            return encode(Exchange())
-        if message.newcomer:
-            await self._hear_carried(message, peer, person)
-        if message.heads is None:
-            return encode(Exchange())
-        others, lacks = self.roster.others_than(message.others)
-        lacking = [*self.roster.chains.lacking(message.heads), *others]
-        piece = next(iter(_pieces(lacking)), ())
-        self._charge(peer, sum(map(len, piece)) // _ANSWER_BYTES)
-        return encode(
-            Exchange(piece, self.roster.chains.heads, lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
-        )
+        return record.data if self._exchange.add(record) else b""
 
     def _may_bring(self, record: Record, peer: PeerId) -> bool:
         """Return whether a peer may bring this: guests bring nobody, and only enrollers those of a public swarm."""
@@ -602,7 +564,7 @@ class MembersGate:
             return person is not None and person.may_enrol
         return peer in self._plain or (person is not None and not person.is_guest)
 
-    async def _hear_carried(self, message: Exchange, peer: PeerId, person: Person | None) -> None:
+    async def _examine_carried(self, message: Exchange, peer: PeerId, person: Person | None) -> None:
         """Hear somebody who came to another node. Meeting points are believed where; those of a member share a place.
 
         Raises:
@@ -614,22 +576,9 @@ class MembersGate:
         if own is None or not own.may_enrol:
             raise stranger(Denial.NOT_HERE)
         place = message.place if person is None else f"through {person.id}"
-        await self._hear_stranger(peer, decode(message.newcomer, Presentation), place)
+        await self._examine_stranger(peer, decode(message.newcomer, Presentation), place)
 
-    def _compare_soon(self, peer: PeerId) -> None:
-        if peer not in self._comparing and peer in self._presented:
-            self._comparing.add(peer)
-            self._tasks.start(self._compare_quietly(peer))
-
-    async def _compare_quietly(self, peer: PeerId) -> None:
-        try:
-            with contextlib.suppress(RemoteError):
-                await self.compare(peer)
-            await asyncio.sleep(_ALONE_S)
-        finally:
-            self._comparing.discard(peer)
-
-    def _note_informant(self, peer: PeerId) -> None:
+    def _count_informant(self, peer: PeerId) -> None:
         person = self.member(peer)
         if person is not None and not person.is_guest:
             self._informants.add(person.key)
@@ -642,78 +591,20 @@ class MembersGate:
             await asyncio.sleep(_COMPARE_INTERVAL_S * random.uniform(0.8, 1.2))
             if self._list_connected is not None:
                 with contextlib.suppress(PotluckError):
-                    connected = await self._list_connected()
-                    self._presented &= set(connected)
-                    self._shown_to &= set(connected) | self._presenting.keys()
-                    self._lose([peer for peer in self._owners if peer not in connected])
+                    self._forget_disconnected(await self._list_connected())
             if asyncio.get_running_loop().time() > self._started_s + all_s:
                 all_s += _ALL_S
-                for piece in _pieces([*self.roster, *self.roster.reports]):
+                for piece in in_messages([*self.roster, *self.roster.reports]):
                     self._on_news([*piece])  # some may not have been kept
-            for peer in self._some(1):
-                try:
-                    await self.compare(peer)
-                except RemoteError:
-                    continue
-                except Exception:  # whatever one peer answers, others are asked
-                    log.exception("a comparison failed")
+            await self._exchange.compare_with_somebody()
 
-    async def _spread(self, news: Sequence[Record], beside: PeerId | None) -> None:
-        for peer in self._some(_FAN_OUT):
-            if peer != beside:
-                with contextlib.suppress(RemoteError):
-                    for piece in _pieces(news):
-                        await self._ask(peer, Exchange(records=piece))
+    def _forget_disconnected(self, connected: Collection[PeerId]) -> None:
+        self._presented &= set(connected)
+        self._shown_to &= set(connected) | self._presenting.keys()
+        self._lose([peer for peer in self._owners if peer not in connected])
 
-    async def _tell_removed(self, peers: list[PeerId], news: Sequence[Record], signer: bytes = b"") -> None:
-        """Let removed members know it from what was signed, so that their computers stop and say why."""
-        for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
-            try:
-                for piece in _pieces(news):
-                    await self._ask(peer, Exchange(records=piece))
-            except RemoteError:
-                self._told.discard(signer)
-
-    def _some(self, count: int) -> list[PeerId]:
-        """Return some peers that know this node."""
-        known = list(self._presented)
-        return random.sample(known, min(count, len(known)))
-
-    async def _ask(self, peer: PeerId, message: Exchange) -> bytes:
-        return await self._call(peer, ROSTER, encode(message))
-
-    async def _learn(self, records: Sequence[Record], peer: PeerId) -> bool:
-        """Check what a peer brings, and keep what holds. Return whether it knows more than it brought.
-
-        Raises:
-            RemoteError: BUSY: too much of what its person brought was worth nothing.
-        """
-        is_behind = False
-        for group in self.roster.groups(records):
-            wanted, worthless, is_ahead = self.roster.sift(group, self._clock())
-            is_behind |= is_ahead
-            if not self._charge(peer, worthless + is_ahead):
-                raise _too_much()
-            sizes = (1 + len(item.body.machines) if isinstance(item.body, Machines) else 2 for item in wanted)
-            num_signatures = sum(sizes)
-            checked: list[Record] = []
-            for start in range(0, len(wanted), _PIECE):
-                piece = wanted[start : start + _PIECE]
-                if num_signatures <= _ON_THE_LOOP:
-                    good = _signed(self.roster.swarm_key, piece)
-                else:
-                    good = await asyncio.to_thread(_signed, self.roster.swarm_key, piece)
-                checked += good
-                if len(good) < len(piece):
-                    self._charge(peer, _FORGED)
-                    break
-            self._keep(self.roster.take(checked, self._clock()), beside=peer)
-        return is_behind
-
-    def _keep(self, new: list[Record], *, beside: PeerId | None = None) -> None:
-        """Pass on what is new, and end what removed members had here."""
-        if not new:
-            return
+    def _end_removed(self, new: list[Record]) -> None:
+        """Hand new records to whoever keeps them, and end what removed members had here."""
         self._on_news([record.data for record in new])
         gone = [peer for peer in self._admitted if self.member(peer) is None]
         gone += [peer for peer in self._plain if self._is_somebodys(peer)]
@@ -721,40 +612,23 @@ class MembersGate:
         if gone:
             log.info("%d nodes of people who are no members any more lose access", len(gone))
             self._on_removed(gone)
-            self._tasks.start(self._tell_removed(gone, new))
-        self._tasks.start(self._spread(new, beside))
+            self._tasks.start(self._inform_removed(gone, new))
+
+    async def _inform_removed(self, peers: list[PeerId], news: Sequence[Record], signer: bytes = b"") -> None:
+        """Let removed members know it from what was signed, so that their computers stop and say why."""
+        for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
+            try:
+                await self._exchange.send(peer, news)
+            except RemoteError:
+                self._told.discard(signer)
+
+    async def _send(self, peer: PeerId, message: Exchange) -> bytes:
+        return await self._call(peer, ROSTER, encode(message))
 
 
 Gate = OpenGate | MembersGate
 """Decides who may speak with a node."""
 
 
-def _signed(swarm_key: bytes, records: Sequence[Record]) -> list[Record]:
-    """Return the records up to the first whose signature is wrong."""
-    good: list[Record] = []
-    for record in records:
-        if not is_signed(swarm_key, record):
-            break
-        good.append(record)
-    return good
-
-
-def _pieces(records: Sequence[Record]) -> list[tuple[bytes, ...]]:
-    """Split records into messages."""
-    pieces: list[list[bytes]] = []
-    size = _MAX_NEWS_BYTES
-    for record in records:
-        size += len(record.data)
-        if size > _MAX_NEWS_BYTES or len(pieces[-1]) == MAX_NEWS:
-            pieces.append([])
-            size = len(record.data)
-        pieces[-1].append(record.data)
-    return [tuple(piece) for piece in pieces]
-
-
 def _nobody_online() -> RemoteError:
     return RemoteError(Code.BUSY, Denial.NOBODY_ONLINE, retry_after_s=_RETRY_S)
-
-
-def _too_much() -> RemoteError:
-    return RemoteError(Code.BUSY, "too much of what you sent was worth nothing", retry_after_s=_ALONE_S)

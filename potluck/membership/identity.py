@@ -29,7 +29,7 @@ _PUBLIC_HEADER = bytes.fromhex(
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BASE58_DIGITS = {letter: digit for digit, letter in enumerate(_BASE58)}
 _MAX_PEER_ID_LETTERS = 64  # Ed25519 ids have 52, RSA ones 46
-_MAX_VERDICTS = 8192  # about 1 MB
+_MAX_VERDICTS = 8192  # verdicts kept, about 1 MB
 _verdicts: dict[bytes, bool] = {}
 
 
@@ -81,7 +81,7 @@ class Identity:
 
     @property
     def public_key(self) -> bytes:
-        """32 bytes."""
+        """Return the 32 bytes of the public key."""
         return self.private_key.public_key().public_bytes_raw()
 
     def sign(self, data: bytes) -> bytes:
@@ -107,9 +107,9 @@ def is_signed_by(peer_id: str, data: bytes, signature: bytes) -> bool:
     return verdict
 
 
-@lru_cache(maxsize=4096)  # of each call and stream it is asked who pays, and decoding takes longer than the rest
+@lru_cache(maxsize=4096)  # every call and stream looks up its payer, and decoding takes longer than the rest of that
 def public_key_of(peer_id: str) -> bytes | None:
-    """The 32 bytes of the Ed25519 key inside a peer id, or None (RSA ids hold only a hash)."""
+    """Return the 32 bytes of the Ed25519 key inside a peer id, or None (RSA ids hold only a hash)."""
     try:
         raw = base58_decode(peer_id)
     except ValueError:
@@ -120,7 +120,7 @@ def public_key_of(peer_id: str) -> bytes | None:
 
 
 def peer_id_of(key: bytes) -> PeerId:
-    """The peer id that holds this Ed25519 public key."""
+    """Return the peer id that holds this Ed25519 public key."""
     return PeerId(base58_encode(_PUBLIC_HEADER + key))
 
 
@@ -135,7 +135,7 @@ def base58_encode(data: bytes) -> str:
 
 
 def base58_decode(text: str) -> bytes:
-    """Raises ValueError for anything that cannot be a peer id."""
+    """Return the bytes of a base58 text. Raises ValueError for anything that cannot be a peer id."""
     if not 0 < len(text) <= _MAX_PEER_ID_LETTERS:
         raise ValueError("not a peer id: wrong length")
     number = 0

@@ -1,12 +1,9 @@
-"""Keeps the memberships of this user: the swarms, what is known of their members, and the private keys at home here.
+"""Keeps the memberships of this user: the swarms, what is known of their members, and the private keys stored here.
 
 Only the owner may read the file and its checked copy, and one process at a time changes them: what a leader decides is
-in the file before anybody hears of it.
-
-Remembers where members were found, for when the addresses of an invite lead nowhere any more.
-
-A few addresses of each swarm in one small file with a checked copy. Nothing in it is trusted: a peer that is dialled
-proves its id, and the gate finds out whether it belongs to the swarm.
+in the file before anybody hears of it. A second file has a few addresses of each swarm at which members were found, for
+when the addresses of an invite lead nowhere any more. Nothing in it is trusted: a peer that is dialled proves its id,
+and the gate finds out whether it belongs to the swarm.
 """
 
 from __future__ import annotations
@@ -38,8 +35,8 @@ from potluck.sentences import Sentence, sentence
 
 log = logging.getLogger(__name__)
 
-MAX_PEERS = 8  # of a swarm
-MAX_ADDRESSES = 2  # of a peer
+MAX_PEERS = 8  # peers remembered of one swarm
+MAX_ADDRESSES = 2  # addresses remembered of one peer
 _MAX_SWARMS = 64
 
 
@@ -266,11 +263,6 @@ class JoinedSwarms:
         """Keep where members of a swarm were just found."""
         self._met.remember(name, addresses)
 
-    def keep(self, membership: Membership) -> None:
-        """Replace a membership by one with other keys."""
-        with self._changing() as memberships:
-            memberships[membership.swarm.name] = membership
-
     def find(self, name_or_invite: str | None) -> Membership:
         """Return the membership in the swarm of a name, or in the only one for None; an invite is accepted.
 
@@ -378,7 +370,7 @@ def _encode(swarms: dict[str, Membership]) -> bytes:
 
 
 def _decode(data: bytes) -> dict[str, Membership]:
-    """Raises ValueError for a file that is not of this version."""
+    """Read the file. Raises ValueError for one that is not of this version."""
     kept = decode(_Kept, data)
     if kept.version != _VERSION:
         raise ValueError("of another version")

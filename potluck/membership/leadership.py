@@ -39,7 +39,7 @@ from potluck.sentences import sentence
 
 DEFAULT_DAYS = 14
 DEFAULT_PEOPLE = 10
-DEFAULT_SEATS = 100  # that an admin's invites may offer at a time
+DEFAULT_SEATS = 100  # seats that an admin's invites may offer at the same time
 DAY_S = 86_400
 _CODE_GROUP = 4
 _PUBLIC_DAYS = 3650
@@ -164,7 +164,7 @@ def guests_to_confirm(membership: Membership, members: Members) -> tuple[list[Pe
     may_lead = membership.founder_seed is not None or (own is not None and own.may_lead)
     welcome: list[Person] = []
     held: list[Person] = []
-    order: dict[bytes, list[tuple[int, bytes]]] = {}  # by invite, as people were heard of
+    order: dict[bytes, list[tuple[int, bytes]]] = {}  # invite -> its people in the order in which they were heard of
     for each in (*members.people.values(), *members.guests.values()):
         bisect.insort(order.setdefault(each.invite, []), (members.heard.get(each.key, 0), each.key))
     free = {invite: offer.people - members.num_confirmed(invite) for invite, offer in members.invites.items()}

@@ -10,7 +10,7 @@ place; no time is believed:
 - Guests are those with an application for a free seat of an invite. Each node has its own.
 - A member's reports about computers are kept, a few of each member, and nothing follows from them.
 
-`sift` says which records are worth checking a signature for, `take` keeps those that were checked. No I/O, no clock.
+`sift` says which records are worth checking a signature for, `add` keeps those that were checked. No I/O, no clock.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ GUEST_LIVES_S = 30 * 86_400
 REPORT_LIVES_S = 30 * 86_400
 _CLOCKS_S = 86_400  # how far ahead a clock may be
 _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, requests, and reports, of a person in so many seconds
-_TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
+_TICKET_S = 1200  # longest life of a ticket, as far as clocks agree
 _MAX_LOOSE = 1000
-_CATCHING_UP_S = 3600  # until a new node has heard of all who were there before it
+_CATCHING_UP_S = 3600  # time that a new node needs to hear of everybody who was there before it
 _MAX_REPORTERS = 500
 _MAX_HEARD = 50_000
-_DROPPED = b"dropped "  # before the keys of computers in `heard`, which are no people
+_DROPPED = b"dropped "  # prefix of the keys of computers in `heard`, which otherwise has people
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +111,21 @@ class Members:
         self.choice: Choose | None = None
         self.chains = Chains(swarm_key)
         self._drafts: dict[tuple[bytes, str], Record] = {}  # the last one of each chain, by the prefix
-        self._lists: dict[bytes, Record] = {}  # by person
+        self._lists: dict[bytes, Record] = {}  # person -> list of machines
         self._renewed_s: dict[tuple[bytes, type], list[float]] = {}  # when lists and requests of people came
-        self._applications: dict[bytes, Record] = {}  # by person
+        self._applications: dict[bytes, Record] = {}  # person -> application
         self._met_s: dict[bytes, float] = {}  # when guests last applied here in person
-        self._requests: dict[bytes, Record] = {}  # by person
-        self._reports: dict[bytes, dict[bytes, Record]] = {}  # of each person, by computer
+        self._requests: dict[bytes, Record] = {}  # person -> request
+        self._reports: dict[bytes, dict[bytes, Record]] = {}  # person -> computer -> report
         self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
-        self._removals: dict[bytes, Record] = {}  # of people
-        self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # of (person, machine)
+        self._removals: dict[bytes, Record] = {}  # person -> removal
+        self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # person and machine -> removal
         self._offers: dict[bytes, Seats] = {}  # all invites
-        self._ended: set[bytes] = set()  # of them
+        self._ended: set[bytes] = set()  # invites that were ended
         self._confirmations: dict[bytes, list[Record]] = {}
         self._confirmed: dict[bytes, Confirm] = {}  # those of them that count
         self._taken: Counter[bytes] = Counter()  # seats, by invite
-        self._owners: dict[bytes, Person] = {}  # by machine
+        self._owners: dict[bytes, Person] = {}  # machine -> owner
         self._former: dict[bytes, bytes] = {}  # people who were removed, by machine
         if records:
             self._load(map(read_record, records))
@@ -268,7 +268,7 @@ class Members:
             worthless += place is Place.WORTHLESS
             is_ahead |= place is Place.AHEAD
             if place is Place.NEW and isinstance(record.body, Entry):
-                self.chains.note_ahead(record, ahead)
+                self.chains.expect_next(record, ahead)
         return wanted, worthless, is_ahead
 
     def _claim(self, record: Record, claimed: Counter[bytes]) -> bool:
@@ -283,7 +283,7 @@ class Members:
         claimed[key] += 1
         return claimed[key] <= limit
 
-    def take(self, records: Iterable[Record], now_s: float) -> list[Record]:
+    def add(self, records: Iterable[Record], now_s: float) -> list[Record]:
         """Keep records whose signatures are right. Return those that are new."""
         new: list[Record] = []
         for group in self.groups(records):
@@ -313,16 +313,16 @@ class Members:
         new: list[Record] = []
         for group in self.groups(records):
             wanted, _, _ = self.sift(group, now_s)
-            new += self.take([record for record in wanted if is_signed(self.swarm_key, record)], now_s)
+            new += self.add([record for record in wanted if is_signed(self.swarm_key, record)], now_s)
         return new
 
-    def meet(self, guest: bytes, now_s: float) -> None:
+    def renew_guest(self, guest: bytes, now_s: float) -> None:
         """Remember that a guest applied here in person, whom this node otherwise forgets after 30 days."""
         if self._is_forgotten(guest, now_s):
             self.heard[guest] = int(now_s)
         self._met_s[guest] = now_s
 
-    def vouch(self, invite: Record) -> bool:
+    def add_shown_invite(self, invite: Record) -> bool:
         """Take an invite that a newcomer brings, although its chain has not come this far. Signatures were checked."""
         seats = invite.content
         if not isinstance(seats, Seats) or seats.invite in self._ended or not self._may_offer(invite):
@@ -481,14 +481,14 @@ class Members:
                 if isinstance(body, Report):
                     self._put_report(record, body)
                 elif isinstance(body, Machines):
-                    self._note_dropped(body, now_s)
+                    self._remember_dropped(body, now_s)
                     self._lists[body.person] = record
                 else:
                     self._requests[body.person] = record
                 self._renewed_s[key] = [*self._renewed_s.get(key, [])[1 - _RENEWALS :], now_s]
         return True
 
-    def _note_dropped(self, machines: Machines, now_s: float) -> None:
+    def _remember_dropped(self, machines: Machines, now_s: float) -> None:
         """Remember the computers that a person lists no longer, so that nobody takes them for meeting points."""
         before = self.machines_of(machines.person)
         if before is not None and machines.person in self.people and len(self.heard) < _MAX_HEARD:
@@ -530,7 +530,7 @@ class Members:
     def _settle_decisions(self) -> None:
         removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
         choices: dict[bytes, Record] = {}  # likewise
-        offers: dict[bytes, list[Seats]] = {}  # by appointment
+        offers: dict[bytes, list[Seats]] = {}  # appointment -> invites made under it
         self._confirmations = {}
         self._offers, self.inviters, self._ended, self._drafts = {}, {}, set(), {}
         for key, chain in self.chains:

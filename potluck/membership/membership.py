@@ -127,7 +127,7 @@ class Membership:
         members, records = self.members(), [*records]
         for record in records:
             if isinstance(record.body, Application):  # this computer's node has forgotten whom it must not bring
-                members.meet(record.body.person, now_s)
+                members.renew_guest(record.body.person, now_s)
         members.learn(records, now_s)
         return self.knowing(members)
 
@@ -185,7 +185,7 @@ class Membership:
         assert person is not None
         body = Machines(_public(person), _list(self.machines).number + 1, machines)
         record = sign(members.swarm_key, body, person)
-        members.take([record], 0.0)
+        members.add([record], 0.0)
         return replace(self, machines=record.data).knowing(members)
 
     def has_machine(self, key: bytes) -> bool:
@@ -233,7 +233,7 @@ class Membership:
                 raise UsageError(sentence("this cannot be decided: {why}", why=error)) from error
             new.append(record)
             chain, number, before, heads = record.chain, number + 1, record.hash, {}
-        if len(members.take(new, now_s)) < len(new):
+        if len(members.add(new, now_s)) < len(new):
             raise UsageError(
                 sentence("you decided as much as one appointment allows"),
                 hint=sentence("the founder may promote you anew"),
@@ -295,7 +295,7 @@ class _Kept(msgspec.Struct):
     chains: tuple[bytes, ...]
     person: Seed
     founder: Seed
-    reports: tuple[bytes, ...] = ()  # beside `records`, where versions that do not know them would stumble over them
+    reports: tuple[bytes, ...] = ()  # not in `records`, where versions that do not know reports would fail
     draft: tuple[str, ...] | None = None  # None: written by a version that knows no drafting models
     invite_seeds: tuple[bytes, ...] = ()
 
@@ -314,7 +314,7 @@ def encode_membership(membership: Membership) -> bytes:
 
 
 def decode_membership(data: bytes) -> Membership:
-    """Raises ValueError for anything that `encode_membership` did not make."""
+    """Read a membership. Raises ValueError for anything that `encode_membership` did not make."""
     try:
         kept = msgspec.msgpack.decode(data, type=_Kept)
         if kept.version != _VERSION:

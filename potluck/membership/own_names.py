@@ -17,7 +17,7 @@ from potluck.membership.records import MAX_NAME_CHARS
 _NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
 _NOBODY = ("admin", "administrator", "debian", "ec2-user", "nobody", "pi", "potluck", "root", "ubuntu", "user")
 _NO_COMPUTER = ("alpine", "computer", "debian", "fedora", "host", "localhost", "pc", "raspberrypi", "ubuntu", "vm")
-# As installers, clouds and containers name computers.
+# Names that installers, clouds and containers give to computers.
 _NUMBERED = re.compile(r"ip-\d|(desktop|laptop|win|vm)-?[0-9a-z]*\d|[0-9a-f]{12}$")
 _MACHINE = Path("/etc/machine-info")
 _PRETTY = re.compile(r'PRETTY_HOSTNAME="?([^"\n]{1,64})')

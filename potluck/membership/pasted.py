@@ -27,7 +27,7 @@ _BEGINS = re.compile(_SCHEME.pattern + r"(?:[A-Za-z0-9_-]{4}|\W{1,8}[A-Za-z0-9_-
 _LINK = re.compile(r"potluck\s?:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):[0-9a-f]{64}", re.IGNORECASE)
 _RUN = re.compile(r"[A-Za-z0-9_-]+")
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z~]")  # colours, and the marks around what is pasted
-_BYTES = re.compile(r"(?:=[0-9A-F]{2})+")  # of quoted-printable text
+_BYTES = re.compile(r"(?:=[0-9A-F]{2})+")  # escaped bytes of quoted-printable text
 _TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,20}(?:\s[^<>]{0,2000})?/?>")
 _HYPHENATED = re.compile(r"-\s*\n\s*")
 _DASHES = str.maketrans({"\u2012": "-", "\u2013": "-", "\u2015": "-", "\u2212": "-", "\u2010": "-", "\u2011": "-"})

@@ -79,7 +79,7 @@ def encode(message: Presentation | Exchange) -> bytes:
 
 
 def decode(body: bytes, kind: type[Message]) -> Message:
-    """Raises RemoteError BAD_REQUEST. Fields of newer versions are ignored."""
+    """Read a message, ignoring fields of newer versions. Raises RemoteError BAD_REQUEST."""
     try:
         return msgspec.msgpack.decode(body, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

@@ -28,13 +28,13 @@ HASH_BYTES = 32
 MAX_RECORD_BYTES = 8192
 MAX_NAME_CHARS = 40
 MAX_PEOPLE_OF_INVITE = 10_000
-MAX_MACHINES = 32  # of one person
-MAX_REPORTS = 4  # of one person
+MAX_MACHINES = 32  # computers of one person
+MAX_REPORTS = 4  # reports of one person
 MAX_MODEL_CHARS = 160
 MAX_REVISION_CHARS = 64
 MAX_PREFIX_CHARS = 64
 _MAX_TIME_S = 1 << 40
-_LARGEST_ERROR = 1e6  # that a report states
+_LARGEST_ERROR = 1e6  # the largest error that a report states
 _PURPOSE = b"potluck record 1\0"
 _CONSENT = b"potluck machine 1\0"
 
@@ -423,7 +423,7 @@ def ticket_expires_s(request: Request) -> int:
 
 
 def _millionths(error: float) -> int:
-    return round((error if error < _LARGEST_ERROR else _LARGEST_ERROR) * 1e6)  # of NaN, too
+    return round((error if error < _LARGEST_ERROR else _LARGEST_ERROR) * 1e6)  # NaN becomes the largest error, too
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ from potluck.errors import NetworkError
 from potluck.sentences import sentence
 
 _BARE: Final = ("hivemind", "hivemind.utils", "hivemind.dht")
-_NAMES: Final = {  # that the DHT's files import from `hivemind.utils`: the submodule of each
+_NAMES: Final = {  # name that the DHT's files import from `hivemind.utils` -> its submodule
     "MSGPackSerializer": "serializer",
     "SerializerBase": "serializer",
     "get_dht_time": "timed_storage",

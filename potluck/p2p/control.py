@@ -1,11 +1,8 @@
 """A node's own p2pd: the process, and its control protocol.
 
 Unary calls share one lasting connection, and each stream has its own. p2pd answers a question about itself on a
-connection of its own, too.
-
-A p2pd of its own, nameless and for a moment: what a stranger sees of a peer.
-
-It listens nowhere and uses no relay, so a peer that it reaches can be reached by everybody who is where we are.
+connection of its own, too. `nameless_node` makes a p2pd that lasts for a moment and has no identity: it listens nowhere
+and uses no relay, so a peer that it reaches can be reached by everybody who is where we are.
 """
 
 from __future__ import annotations
@@ -40,8 +37,8 @@ T = TypeVar("T")
 MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _NOT_DIALLED = ("failed to dial", "failed to find any peer", "routing: not found")  # p2pd's words
-_START_S, _ANSWER_S = 10.0, 5.0  # on an idle machine, see `stretched`
-_LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
+_START_S, _ANSWER_S = 10.0, 5.0  # times of an idle machine, see `stretched`
+_LAST_WORDS_S = 1.0  # time for an error frame to reach a caller that does not hang up
 
 
 class P2pdClient:
@@ -61,9 +58,9 @@ class P2pdClient:
         self._listen_path = str(listen_path)
         self._listener: asyncio.AbstractServer | None = None
         self._refusing = 0
-        self._open: dict[PeerId, set[FrameStream]] = {}  # both ways
+        self._open: dict[PeerId, set[FrameStream]] = {}  # streams of both directions
         self._tasks = BackgroundTasks()
-        self._gone: set[PeerId] = set()  # as of the last look
+        self._gone: set[PeerId] = set()  # peers with streams that were not connected at the last look
 
     @classmethod
     async def start(cls, folder: Path, arguments: Sequence[str], terms: Terms, *, name: str = "p2pd") -> P2pdClient:
@@ -102,7 +99,7 @@ class P2pdClient:
         return response
 
     async def identify(self) -> tuple[PeerId, tuple[str, ...]]:
-        """This node's id and the addresses that it tells others."""
+        """Return this node's id and the addresses that it announces."""
         response = await self.request(pb.Request(type=pb.Request.IDENTIFY))
         peer = peer_id(response.identify.id)
         return peer, tuple(f"{Multiaddr(raw)}/p2p/{peer}" for raw in response.identify.addrs)
@@ -305,7 +302,7 @@ def _whole_seconds(timeout_s: float) -> int:
 
 @contextlib.asynccontextmanager
 async def nameless_node(folder: Path, name: str, *, announce: str = "") -> AsyncIterator[P2pdClient]:
-    """A node that ends with the context. Raises NetworkError if it does not start.
+    """Run a node that ends with the context. Raises NetworkError if it does not start.
 
     Args:
         folder: where its sockets live, told apart by `name`.

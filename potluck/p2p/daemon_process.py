@@ -93,7 +93,7 @@ class DaemonProcess:
 
 
 def binary_path() -> Path:
-    """The p2pd that comes with hivemind."""
+    """Return the path of the p2pd that comes with hivemind."""
     spec = importlib.util.find_spec("hivemind")
     if spec is None or spec.origin is None:
         raise NetworkError(
@@ -117,7 +117,7 @@ async def _spawn(command: Sequence[str], environment: Mapping[str, str]) -> asyn
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env=environment,
-            cwd="/",  # so that nobody has to end it to unmount the folder that its user works in
+            cwd="/",  # p2pd must not keep the folder of its user from being unmounted
         )
     finally:
         _spawning.release()

@@ -7,7 +7,6 @@ the stock defaults unless a comment says otherwise.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import time
@@ -37,17 +36,17 @@ from potluck.p2p.unary import in_time
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_peer_a_person
 from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, within
 
 log = logging.getLogger(__name__)
 
 PING_PROTOCOL = "DHTProtocol.rpc_ping"
 _RPC_TIMEOUT_S = 3.0
-_LAST_SEARCHES_S = 1.0  # for searches to see that the connection is closed
+_LAST_SEARCHES_S = 1.0  # time for searches to notice that the connection is closed
 _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to silent nodes
-_MAX_CACHE_BYTES = 1024 * 1024  # of what others ask this node to cache; it caches nothing by itself
+_MAX_CACHE_BYTES = 1024 * 1024  # room for what others ask this node to cache; it caches nothing by itself
 _HANDLER_TIMEOUT_S = 5.0
-_MAX_NEIGHBOURS = 20  # that one answer may name; the stock bucket size
+_MAX_NEIGHBOURS = 20  # neighbours that one answer may name; the stock bucket size
 
 
 class DhtNode:
@@ -94,13 +93,12 @@ class DhtNode:
         return cls(node)
 
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, expiration: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(stretched(_OPERATION_TIMEOUT_S)):
-                return bool(await self._search(self._node.store(key, value, expiration, subkey=subkey)))
-        return False
+        """Store a value under key and subkey; return whether a node accepted it in time."""
+        work = self._search(self._node.store(key, value, expiration, subkey=subkey))
+        return bool(await within(stretched(_OPERATION_TIMEOUT_S), work))
 
     async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, DhtValue]]:
-        """Raises NetworkError if the search does not end in time."""
+        """Return the values of each key by subkey. Raises NetworkError if the search does not end in time."""
         try:
             async with asyncio.timeout(stretched(_OPERATION_TIMEOUT_S)):
                 found = await self._search(self._node.get_many(list(keys), sufficient_expiration_time=math.inf))
@@ -123,18 +121,16 @@ class DhtNode:
 
     async def explore(self) -> None:
         """Get to know the nodes near this one, as far as those that were greeted know them in time."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_RPC_TIMEOUT_S):
-                await self._search(self._node.find_nearest_nodes([self._node.node_id]))
+        await within(_RPC_TIMEOUT_S, self._search(self._node.find_nearest_nodes([self._node.node_id])))
 
     async def _search(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run `work`, which goes on if the caller is cancelled: a search that is cancelled leaves tasks of its own."""
         search = asyncio.create_task(work)
         self._searches.add(search)
-        search.add_done_callback(self._note_end)
+        search.add_done_callback(self._finish_search)
         return await asyncio.shield(search)
 
-    def _note_end(self, search: asyncio.Task[Any]) -> None:
+    def _finish_search(self, search: asyncio.Task[Any]) -> None:
         self._searches.discard(search)
         if not search.cancelled():
             search.exception()  # marks it as seen, even if nobody waits any more
@@ -206,7 +202,7 @@ class _Transport:
     async def remove_protobuf_handler(
         self, name: str, *, stream_input: bool = False, stream_output: bool = False
     ) -> None:
-        """The handlers go with the p2pd process."""
+        """Do nothing: the handlers end with the p2pd process."""
 
     async def call_protobuf_handler(
         self, peer_id: PeerID, name: str, input: Message, output_protobuf_type: type[Message]
@@ -258,7 +254,7 @@ class _Filter:
                 if key in self._checked and isinstance(subkey, str):
                     person = self._person_of(PeerId(subkey))
                     held[person] += 1
-                    if held[person] > MAX_SUBKEYS_OF_A_PERSON:  # before its signature is checked
+                    if held[person] > MAX_SUBKEYS_OF_A_PERSON:  # drop it before checking its signature
                         del dictionary[subkey]
                         continue
                 record = DHTRecord(key, MSGPackSerializer.dumps(subkey), value, expiration)

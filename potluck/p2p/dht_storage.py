@@ -26,9 +26,9 @@ from potluck.protocol.blocks import PeerId, PersonOf, each_peer_a_person
 MAX_STORE_BYTES = 32 * 1024 * 1024  # 3,000 stock records of 2 KB, four times over
 MAX_KEY_BYTES = 2 * 1024 * 1024  # one answer carries a whole key, and must stay below 4 MiB
 MAX_SUBKEYS = 1024
-MAX_SUBKEYS_OF_A_PERSON = 16  # of a checked key: newcomers read the whole key, and begin with a few servers of each
-MAX_STRANGERS_BYTES = 1024 * 1024  # of what peers who belong to nobody store, under any key but the checked ones
-RECORD_OVERHEAD_BYTES = 1024  # of Python's objects for one record
+MAX_SUBKEYS_OF_A_PERSON = 16  # limit of a checked key: newcomers read all of it, and begin with a few servers of each
+MAX_STRANGERS_BYTES = 1024 * 1024  # room for peers who belong to nobody, under any key but the checked ones
+RECORD_OVERHEAD_BYTES = 1024  # Python's objects for one record
 _SWEEP_INTERVAL_S = 10.0
 OURSELVES, _STRANGERS = "", "strangers"
 

@@ -1,11 +1,8 @@
-"""Multiaddrs that people and peers name: checked before p2pd sees them, and as it reads them.
+"""How p2pd writes addresses, peer ids and lengths, and who calls in a message of which only the beginning has come.
 
-Unsigned varints, as protobuf and p2pd's control connection use them for lengths.
-
-Reads who calls from the beginning of p2pd's message about a unary call, before the rest of it has come.
-
-The layout is protobuf's: call id (field 1), request (field 3), which begins with the peer (field 1). A message that is
-laid out otherwise is none, and read as a whole.
+Multiaddrs that people and peers name are checked before p2pd sees them. Lengths are unsigned varints, as in protobuf.
+A unary call has call id (field 1) and request (field 3), which begins with the peer (field 1). A message that is laid
+out otherwise is no such call, and is read as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ _P2P = bytes.fromhex("a503")  # the code of /p2p/, 421
 
 
 def checked_multiaddr(addr: str) -> str:
-    """The multiaddr itself; raises NetworkError if it is none."""
+    """Return the multiaddr itself. Raises NetworkError if it is none."""
     try:
         Multiaddr(addr)
     except Exception as error:  # the parser has a family of its own errors and lets others through
@@ -40,7 +37,7 @@ def checked_multiaddr(addr: str) -> str:
 
 
 def encoded_multiaddr(addr: str) -> bytes:
-    """The multiaddr as p2pd reads it; raises NetworkError.
+    """Return the multiaddr as p2pd reads it. Raises NetworkError.
 
     hivemind writes the id of a relay as a CID, which p2pd refuses.
     """
@@ -61,7 +58,7 @@ def encoded_multiaddr(addr: str) -> bytes:
 
 
 def split_peer(addr: str) -> tuple[PeerId, str]:
-    """Peer id and the address without it; raises NetworkError."""
+    """Return the peer id and the address without it. Raises NetworkError."""
     checked_multiaddr(addr)
     rest, slash, peer = addr.rpartition("/p2p/")
     with contextlib.suppress(ValueError):
@@ -76,12 +73,12 @@ def split_peer(addr: str) -> tuple[PeerId, str]:
 
 @lru_cache(maxsize=4096)
 def peer_id(raw: bytes) -> PeerId:
-    """The peer id in p2pd's bytes."""
+    """Return the peer id in p2pd's bytes."""
     return PeerId(base58_encode(raw))
 
 
 def raw_peer(peer: PeerId) -> bytes:
-    """A peer id as p2pd reads it; raises RemoteError."""
+    """Return a peer id as p2pd reads it. Raises RemoteError."""
     try:
         return base58_decode(peer)
     except ValueError as error:
@@ -102,7 +99,7 @@ def delimited(message: bytes) -> bytes:
 
 
 def decode_varint(data: bytes | bytearray | memoryview, start: int = 0) -> tuple[int, int]:
-    """The number at `start` and the offset behind it; (0, 0) if it is not all there yet."""
+    """Return the number at `start` and the offset behind it; (0, 0) if some of it is still to come."""
     number = 0
     for index in range(start, min(len(data), start + _MAX_BYTES)):
         number |= (data[index] & 0x7F) << 7 * (index - start)

@@ -1,12 +1,8 @@
-"""Finds where a peer listens, by asking members that may be connected to it.
+"""Finds where a peer listens by asking members that may be connected to it, and remembers where members were found.
 
 A peer tells where it listens; a member that it has met passes that on. So p2pd needs no table of its own that
-strangers could fill or poison. What is answered is dialled, and the peer proves its id then.
-
-Notices where members are found, so that a node can come back through any of them.
-
-Each connected peer is asked where it listens. What it says is dialled later, and the peer proves its id then, so a
-wrong address costs one failed dial.
+strangers could fill or poison. An answer is dialled, and the peer proves its id then, so a wrong address costs one
+failed dial. A node asks each connected member where it listens, so that it can come back through any of them.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 WHERE: Final = "PotluckNode.rpc_where"  # unary: where a peer listens whose id is sent; the peer itself if it is empty
 _MAX_ASKED = 8
-_PAUSE_S = 10.0  # before a peer that nobody knew is looked for again
+_PAUSE_S = 10.0  # pause until a peer that nobody knew is looked for again
 _MAX_MISSED = 1024
 _MAX_ADDRESSES, _MAX_ADDRESS_CHARS = 16, 256
 _MAX_ID_CHARS = 64
@@ -65,7 +61,7 @@ class Finder:
         task = self._finding.get(peer)
         if task is None:
             task = self._finding[peer] = asyncio.create_task(self._find(peer))
-            task.add_done_callback(lambda ended: self._note_end(peer, ended))
+            task.add_done_callback(lambda ended: self._finish(peer, ended))
         try:
             await asyncio.shield(task)
         except NetworkError as error:
@@ -98,7 +94,7 @@ class Finder:
     async def _dial_through(self, other: PeerId, peer: PeerId) -> None:
         await self._dial(peer, _read(await self._ask(other, peer.encode())))
 
-    def _note_end(self, peer: PeerId, task: asyncio.Task[object]) -> None:
+    def _finish(self, peer: PeerId, task: asyncio.Task[object]) -> None:
         del self._finding[peer]
         if task.cancelled() or task.exception() is None:
             return

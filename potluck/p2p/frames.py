@@ -26,7 +26,7 @@ MAX_ERROR_BYTES = 16_384
 JOIN_BELOW_BYTES = 65_536  # up to here one copy is cheaper than a gathering write
 UNREAD_S = 30.0  # a window of p2pd's (256 KB) passes in this time over a line of 70 kbit/s
 _ROOM_PAUSE_S = 0.05
-_MAX_QUEUED_FRAMES = 8  # as hivemind, which prefetches 5
+_MAX_QUEUED_FRAMES = 8  # similar to hivemind, which prefetches 5
 _MAX_PROLOGUE_BYTES = 65_536
 
 Prologue = Callable[["FrameStream", bytes], None]
@@ -62,8 +62,8 @@ class FrameStream(asyncio.Protocol):
         self._chunks: deque[bytes] = deque()
         self._chunk_bytes = 0
         self._needed_bytes = 1  # do not look again before this many bytes are here
-        self._reserved_bytes = 0  # for the frame that is coming
-        self._frames: deque[tuple[bytes, int]] = deque()  # with the bytes counted for each
+        self._reserved_bytes = 0  # bytes counted for the frame that is coming
+        self._frames: deque[tuple[bytes, int]] = deque()  # each frame with the bytes counted for it
         self._last: RemoteError | bool | None = False  # what every later receive says; False: still open
         self._receiver: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -127,7 +127,7 @@ class FrameStream(asyncio.Protocol):
         self.on_abort()
 
     def write_raw(self, data: bytes) -> None:
-        """Bytes before the first frame: p2pd's own."""
+        """Send bytes before the first frame, which are p2pd's own."""
         self._open_transport().write(data)
 
     # -- asyncio's callbacks -------------------------------------------------------------------------------------------
@@ -310,9 +310,9 @@ class FrameStream(asyncio.Protocol):
     def _watch_reader(self) -> None:
         """Abort the stream if its caller reads nothing for a while of what is on its way."""
         if not self._is_caller and self._transport is not None and (left := self._transport.get_write_buffer_size()):
-            asyncio.get_running_loop().call_later(UNREAD_S, self._look_at_reader, left)
+            asyncio.get_running_loop().call_later(UNREAD_S, self._check_reader, left)
 
-    def _look_at_reader(self, left_before: int) -> None:
+    def _check_reader(self, left_before: int) -> None:
         if self._transport is not None and self._transport.get_write_buffer_size() < left_before:
             self._watch_reader()
         elif self._transport is not None:
@@ -322,9 +322,9 @@ class FrameStream(asyncio.Protocol):
         if seconds > 0 and not self._is_held:
             self._is_held = True
             self._pause_reading()
-            asyncio.get_running_loop().call_later(seconds, self._let_go)
+            asyncio.get_running_loop().call_later(seconds, self._end_hold)
 
-    def _let_go(self) -> None:
+    def _end_hold(self) -> None:
         self._is_held = False
         if self._last is False and self._chunk_bytes >= self._needed_bytes:
             self._read_chunks()

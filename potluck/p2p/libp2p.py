@@ -29,13 +29,12 @@ from potluck.membership.budgets import Budgets, place_of
 from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
 from potluck.p2p import dht_node
-from potluck.p2p import encoding as addresses
-from potluck.p2p import listening as ports
 from potluck.p2p.control import P2pdClient, nameless_node
 from potluck.p2p.dht_node import DhtNode
+from potluck.p2p.encoding import checked_multiaddr, split_peer
 from potluck.p2p.finding import WHERE, Finder, greet, keep_meeting, met_before, order, ways_in
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
-from potluck.p2p.listening import announced_addresses, own_ips
+from potluck.p2p.listening import announced_addresses, claim_ports, own_ips, tcp_port
 from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, HostConfig, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.reception import Handler, Terms, disconnect_strangers, first_origin
@@ -56,14 +55,14 @@ _SEEN_TIMEOUT_S = 5.0
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
 _GUARD_S = 5.0
 _STRANGER_DIALS = 2
-_OTHERS_S = 1.0  # for further bootstrap peers after one has answered; the rest is met later
+_OTHERS_S = 1.0  # grace for further bootstrap peers after one has answered; the rest is met later
 _IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice that an earlier run of ours has ended
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
 _OWN_IDENTITY_HINT = "stop the other one, or start this one with an identity file of its own"
-_GREETING_PAUSE_S = 5.0  # between rounds, however many announcements come
+_GREETING_PAUSE_S = 5.0  # pause between rounds, however many announcements come
 _WHERE_TIMEOUT_S = 2.0
 _SEEN: Final = "PotluckNode.rpc_seen"  # unary: how many connections the peer has from the caller
-_RELAY_LIMITS = {  # of one relayed connection; the defaults end it after 4 GiB or 30 minutes and hold 32 MiB for it
+_RELAY_LIMITS = {  # The defaults end a relayed connection after 4 GiB or 30 minutes, and hold 32 MiB for it.
     "relayMaxCircuits": 512,
     "relayDataLimit": 1 << 50,
     "relayTimeLimit": "24h",
@@ -86,7 +85,7 @@ class Libp2pHost:
     def __init__(self, config: HostConfig, identity: Identity) -> None:
         self.identity = identity
         self._config = replace(config, bootstrap_peers=ways_in(config))
-        split = map(addresses.split_peer, self._config.bootstrap_peers)
+        split = map(split_peer, self._config.bootstrap_peers)
         self._bootstrap = [(peer, addr) for peer, addr in split if peer != identity.peer_id]
         self.members = self._members_gate(config)
         self._gate: Gate = self.members or OpenGate()
@@ -105,7 +104,7 @@ class Libp2pHost:
         self._lost = asyncio.Event()
         self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
-        self._tasks = BackgroundTasks()  # that end with the node
+        self._tasks = BackgroundTasks()  # tasks that end with the node
         self._nearby = NearbySearch(_nearby_key(config), identity.peer_id, on_change=config.on_nearby)
         self._strangers = itertools.count()
         self._closing = False
@@ -126,12 +125,12 @@ class Libp2pHost:
         """
         _quiet_hivemind()
         for addr in (*config.listen_addrs, *config.announce_addrs):
-            addresses.checked_multiaddr(addr)
+            checked_multiaddr(addr)
         is_known_identity = config.identity_path is not None and config.identity_path.exists()
         identity = Identity.load_or_create(config.identity_path) if config.identity_path else Identity.generate()
         self = cls(config, identity)
         try:
-            self._ports = ports.claim_ports(config.listen_addrs)
+            self._ports = claim_ports(config.listen_addrs)
             self._directory = RuntimeDir.create(config.runtime_dir)
             if config.identity_path is not None:
                 self._identity_lock = _lock_identity(config.identity_path)
@@ -149,9 +148,9 @@ class Libp2pHost:
         except BaseException:
             await self.close()
             raise
-        self._tasks.start(self._guard_directory())
+        self._tasks.start(self._watch_directory())
         if self.members is not None:
-            asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
+            asked = self._check_neighbours, self.members.knows, self.disconnect, self._ask_seen
             self._tasks.start(keep_running("watching for twins", partial(disconnect_strangers, *asked)))
             self._tasks.start(keep_running("meeting members", partial(self._meet, self.members)))
         self._nearby.is_joined = bool(self._bootstrap)
@@ -210,7 +209,7 @@ class Libp2pHost:
         return self._dht is not None and await self._dht.store(key, subkey, value, expiration)
 
     async def get(self, keys: Sequence[DhtKey]) -> Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]]:
-        """Raises NetworkError if the DHT does not answer in time."""
+        """Read the DHT, see `Host.get`. Raises NetworkError if it does not answer in time."""
         if self._dht is None:
             raise NetworkError(sentence("the node is closed"))
         return await self._dht.get(keys)
@@ -219,7 +218,7 @@ class Libp2pHost:
         """Return the connected peers with the addresses at which we see them. Raises NetworkError."""
         return await self._running().list_peers()
 
-    async def _look_at_neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
+    async def _check_neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
         connected = await self.neighbours()
         self._running().cut_off_gone(connected)
         return connected
@@ -346,11 +345,11 @@ class Libp2pHost:
         await self._running().serve(protocol, handler)
         self._handlers[protocol] = handler
 
-    def _note_end(self, control: P2pdClient) -> None:
+    def _on_exit(self, control: P2pdClient) -> None:
         if control is self._control and self._dht is not None:  # nobody stopped it
             self._lost.set()
 
-    async def _guard_directory(self) -> None:
+    async def _watch_directory(self) -> None:
         """Notice that somebody removed the folder of p2pd's sockets, as a log-out does: nobody reaches p2pd then."""
         while True:
             await asyncio.sleep(_GUARD_S)
@@ -380,11 +379,11 @@ class Libp2pHost:
             checks=self._config.record_checks,
             person_of=self.person_of,
         )
-        control.process.exited.add_done_callback(lambda _: self._note_end(control))
+        control.process.exited.add_done_callback(lambda _: self._on_exit(control))
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
         if not self._config.dht_client:
-            self._nearby.port = ports.tcp_port(await self.addresses())
+            self._nearby.port = tcp_port(await self.addresses())
             self._nearby.announce(asks=not self._nearby.is_joined)
 
     def _members_gate(self, config: HostConfig) -> MembersGate | None:
@@ -398,7 +397,7 @@ class Libp2pHost:
             config.membership,
             self.identity,
             call,
-            outsiders=[addresses.split_peer(addr)[0] for addr in config.bootstrap_peers],
+            outsiders=[split_peer(addr)[0] for addr in config.bootstrap_peers],
             calls_of_outsiders=[DIAL_BACK, WHERE],
             on_news=config.on_news,
             on_leader=config.on_leader,
@@ -512,11 +511,11 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path) -> list[str]:
     arguments: dict[str, object] = {
         "id": identity_path.absolute(),
         "connManager": 1,
-        "connGrace": "20s",  # beyond 512 connections it closes those of strangers that are older, see `keep_connected`
+        "connGrace": "20s",  # above 512 connections p2pd closes older ones of strangers, see `keep_connected`
         "idleTimeout": "30s",
         "relay": int(nat),
         "relayService": int(relays),
-        "autonat": int(serves),  # which is also what makes p2pd try to punch holes
+        "autonat": int(serves),  # AutoNAT also makes p2pd try to punch holes
         "natPortMap": int(serves),
     }
     is_client = config.dht_client or bool(config.relays)
@@ -532,7 +531,7 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path) -> list[str]:
         arguments["noListenAddrs"] = 1
     if config.announce_addrs:
         arguments["announceAddrs"] = ",".join(config.announce_addrs)
-    if config.relays:  # by name: p2pd's own search for relays takes three minutes when few are known
+    if config.relays:  # p2pd's own search for relays takes three minutes when few are known
         arguments |= {"autoRelay": 1, "relayDiscovery": 0, "forceReachabilityPrivate": 1}
         arguments["trustedRelays"] = ",".join(config.relays)
     return [f"-{name}={value}" for name, value in arguments.items()]
@@ -557,7 +556,7 @@ def _lock_identity(path: Path) -> int:
 
 
 def _quiet_hivemind() -> None:
-    """hivemind writes its own log to stderr by default; let its loggers be ordinary and silent below WARNING."""
+    """Let hivemind log through ordinary loggers that are silent below ERROR; by default it writes to stderr."""
     from hivemind.utils.logging import use_hivemind_log_handler
 
     use_hivemind_log_handler("nowhere")

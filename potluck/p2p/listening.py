@@ -1,9 +1,8 @@
-"""Checks where a node is to listen, finds out whether it can, and chooses other ports. Imports nothing heavy.
-
-Chooses at which of its own IPs others may reach this computer.
+"""Where a node listens: checks addresses, finds free ports, and chooses at which IPs others may reach this computer.
 
 Left out are IPs that lead others nowhere: of loopback, of one link alone, of bridges that only containers and virtual
-machines here use, and IPv6 addresses that pass (RFC 8981) while others last. Tunnels count: friends may share a VPN.
+machines here use, and temporary IPv6 addresses (RFC 8981) while others last. Tunnels count: friends may share a VPN.
+Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -20,13 +19,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from potluck.errors import NetworkError
 from potluck.sentences import sentence
 
 ANY = ("0.0.0.0", "::")
-_MAX_STEPS = 20  # from a port that is taken to the one used meanwhile: the same one after each start
+_MAX_STEPS = 20  # next ports that are tried when one is taken: the first free one is the same after each start
 _MAX_PORT = 65_535
 _EXAMPLE = "/ip4/192.0.2.7/tcp/31330"
 _ADDRESS = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([A-Za-z0-9.:_-]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
@@ -112,7 +109,7 @@ def _obstacle(addr: str) -> OSError | None:
             with _claim(addr), socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # past connections do not count
                 if name == "ip6":
-                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as p2pd listens
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # p2pd listens like this
                 probe.bind((host, int(port)))
                 probe.listen(1)
         except OSError as error:
@@ -182,16 +179,16 @@ def names_this_computer(host: str) -> bool:
 
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
-_PASSING_FLAGS = 0x01 | 0x08 | 0x20 | 0x40  # of <linux/if_addr.h>: temporary, a duplicate, deprecated, tentative
-_INNER_NAMES = ("vboxnet", "vmnet")  # of VirtualBox and VMware, which are no bridges to the kernel
+_PASSING_FLAGS = 0x01 | 0x08 | 0x20 | 0x40  # <linux/if_addr.h>: temporary, a duplicate, deprecated, tentative
+_INNER_NAMES = ("vboxnet", "vmnet")  # VirtualBox and VMware; the kernel does not see these as bridges
 _TRANSLATED = ipaddress.ip_network("192.0.0.0/24")  # RFC 7335: what a computer with IPv6 alone shows old programs
-_SHARED = ipaddress.ip_network("100.64.0.0/10")  # of a provider, or of a VPN such as Tailscale
+_SHARED = ipaddress.ip_network("100.64.0.0/10")  # addresses inside a provider's network, or of a VPN such as Tailscale
 
 
 @dataclass(frozen=True, slots=True)
 class OwnIp:
     ip: str
-    is_inner: bool = False  # of an interface that leads to containers and virtual machines of this computer alone
+    is_inner: bool = False  # its interface leads to containers and virtual machines of this computer alone
     is_passing: bool = False
 
 
@@ -235,6 +232,8 @@ def announced_addresses(told: Iterable[str], listen: Iterable[str], own: Iterabl
 
 def own_ips() -> list[OwnIp]:
     """Return the IPs of all interfaces that are up."""
+    import psutil  # here, because many commands check addresses and few need the interfaces
+
     passing = set(_passing(Path("/proc/net/if_inet6")))
     states = psutil.net_if_stats()
     return [

@@ -37,10 +37,10 @@ from potluck.tasks import cancel_and_wait, keep_running, start_task
 
 log = logging.getLogger(__name__)
 
-GROUP, PORT = "239.255.80.76", 31329  # of the block that RFC 2365 leaves to local networks
+GROUP, PORT = "239.255.80.76", 31329  # an address of the block that RFC 2365 leaves to local networks
 _MAGIC = b"PLN2"
 _NONCE_BYTES = 12
-_BODY_BYTES = 96  # of each datagram, so that strangers cannot tell a client from a server
+_BODY_BYTES = 96  # one size for all, so that strangers cannot tell a client from a server
 DATAGRAM_BYTES = len(_MAGIC) + _NONCE_BYTES + _BODY_BYTES + 16
 _DAY_S = 86_400
 _MAX_FOUND = 16
@@ -92,7 +92,7 @@ class NodesNearby:
     def __init__(self) -> None:
         self._known: dict[PeerId, tuple[str, int, float]] = {}  # host, port, and when it was heard
 
-    def note(self, datagram: Datagram, source: str, now_s: float = 0.0) -> bool:
+    def record(self, datagram: Datagram, source: str, now_s: float = 0.0) -> bool:
         """Remember a node that can be dialled; return whether it is new, or is elsewhere now."""
         if not datagram.port or not _is_dialable(source):
             return False
@@ -208,12 +208,12 @@ class NearbySearch:
                 self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
                 self._socket.sendto(data, (GROUP, PORT))
 
-    def hear(self, data: bytes, source: str) -> None:
+    def receive(self, data: bytes, source: str) -> None:
         """Act on a datagram that came from an IPv4 address."""
         heard = decode(data, self._swarm_key, self._clock())
         if heard is None or heard.peer == self._peer:
             return
-        if self.found.note(heard, source, time.monotonic()):
+        if self.found.record(heard, source, time.monotonic()):
             log.info("a member may be on the local network")
             self.news.set()
             self._on_change(self.found.places)
@@ -246,11 +246,11 @@ class NearbySearch:
         with contextlib.suppress(OSError):
             data, (source, _) = sock.recvfrom(DATAGRAM_BYTES + 1)
             if self._rate.admits(source):
-                self.hear(data, source)
+                self.receive(data, source)
 
 
 def _multicast_socket() -> socket.socket:
-    """Raises OSError."""
+    """Return a socket that receives what is sent to the group. Raises OSError."""
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         made.setblocking(False)

@@ -1,10 +1,7 @@
-"""The interface to the peer-to-peer network: calls and streams addressed by peer id, and the DHT.
+"""The interface to the peer-to-peer network: how a node is configured, calls and streams by peer id, and the DHT.
 
-`libp2p.py` implements it on p2pd and hivemind. This layer moves frames and knows nothing of what is in them.
-
-Bounds for calls and for any DHT record, whoever wrote it, shared by the real network and the fake one.
-
-What a node of the network is started with. Imports nothing heavy.
+`libp2p.py` implements it on p2pd and hivemind. This layer moves frames and knows nothing of what is in them. Its bounds
+for calls and DHT records hold for the real network and for the fake one. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -52,7 +49,7 @@ class Stream(Protocol):
         """
 
     async def receive(self, *, timeout_s: float | None = None, silence_s: float | None = None) -> bytes | None:
-        """The body of the next message frame, or None once the peer ended its side.
+        """Return the body of the next message frame, or None once the peer ended its side.
 
         Args:
             silence_s: how long to wait without a single byte, instead of `timeout_s` for the whole frame.
@@ -67,7 +64,7 @@ class Stream(Protocol):
         """Send an error frame; the peer's `receive` raises what it says."""
 
     async def end(self) -> None:
-        """Say that no more messages will be sent; the other direction stays open.
+        """Tell the peer that no more messages will be sent; the other direction stays open.
 
         Only a caller can say it: a callee's end is seen when its handler returns and the stream closes. So None from
         `receive` tells a caller nothing about why; whoever still expects a frame must take it for a failure.
@@ -107,10 +104,10 @@ class Host(Protocol):
 
     @property
     def ticket(self) -> bytes:
-        """The pass by which others know this node for a member's; empty if they know it by its own key."""
+        """Return the pass by which others recognise this node as a member's; empty if they know it by its own key."""
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
-        """See `PersonOf`. In an open swarm each peer is a person."""
+        """Return whose node a peer is, see `PersonOf`. In an open swarm each peer is a person."""
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         """Return whether a peer belongs to somebody who joined a public swarm lately."""
@@ -126,7 +123,7 @@ class Host(Protocol):
         """Present this node to peers that may be members it has not heard of; return whether it learned of any."""
 
     async def addresses(self) -> tuple[str, ...]:
-        """Full multiaddrs of this node, ending in /p2p/<peer id>."""
+        """Return full multiaddrs of this node, ending in /p2p/<peer id>."""
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None: ...
 
@@ -135,14 +132,18 @@ class Host(Protocol):
     ) -> None: ...
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
-        """Unary call; bodies above 4 MiB are refused before sending.
+        """Make a unary call and return the answer; bodies above 4 MiB are refused before sending.
 
         Raises:
             RemoteError: what the peer answered, or UNREACHABLE.
         """
 
     async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> Stream:
-        """Raises RemoteError: UNREACHABLE, or NOT_SERVED if the peer answers that it does not know the protocol."""
+        """Open a stream.
+
+        Raises:
+            RemoteError: UNREACHABLE, or NOT_SERVED if the peer answers that it does not know the protocol.
+        """
 
     async def ping(self, peer: PeerId, *, timeout_s: float) -> float:
         """Return the seconds until a peer has answered, whatever it answers. Raises RemoteError UNREACHABLE."""
@@ -166,8 +167,10 @@ class Host(Protocol):
         """Store a msgpack-able value under (key, subkey); expiration in Unix seconds. False if nobody took it."""
 
     async def get(self, keys: Sequence[DhtKey]) -> Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]]:
-        """Newest unexpired values of each key by subkey; missing keys and non-string subkeys are left out.
-        Payloads that are not valid msgpack are left out."""
+        """Return the newest unexpired values of each key by subkey.
+
+        Missing keys, subkeys that are no text, and payloads that are not valid msgpack are left out.
+        """
 
     async def wait_lost(self) -> None:
         """Return once the node has ended without being asked to: it is of no use until `restart`."""
@@ -182,7 +185,7 @@ class Host(Protocol):
 MAX_RECORD_BYTES = 65_536  # a stock record with 32 pings has about 2 KB, ours with 200 digests about 6
 MAX_HORIZON_S = 900.0  # the longest announcement, a stretched heartbeat, lasts 300 s; stock peers store for 240 s
 MAX_UNARY_BYTES = 4 * 1024 * 1024  # p2pd's limit for the envelope, on both sides
-MAX_UNARY_BODY_BYTES = MAX_UNARY_BYTES - 512  # without call id, peer id and protocol name
+MAX_UNARY_BODY_BYTES = MAX_UNARY_BYTES - 512  # leaves room for call id, peer id and protocol name
 _MAX_SUBKEY_LETTERS = 256
 
 
@@ -201,7 +204,7 @@ OnAddresses = Callable[[tuple[str, ...]], None]
 
 
 def ignore(*told: object) -> None:
-    """Do nothing with what a node tells."""
+    """Ignore what a node reports."""
 
 
 LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)
@@ -231,5 +234,5 @@ class HostConfig:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the network lies within one computer."""
+        """Return whether the network lies within one computer."""
         return all(map(is_loopback, (*self.listen_addrs, *self.bootstrap_peers)))

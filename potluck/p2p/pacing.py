@@ -35,7 +35,7 @@ class Pacer:
         return True
 
     async def wait(self, num_bytes: int) -> None:
-        """Return when so many bytes may be sent; without a cap at once."""
+        """Wait until so many bytes may be sent; without a cap return at once."""
         while num_bytes > 0:
             part = min(num_bytes, _SLICE_BYTES)
             if not self.passes(part):
@@ -50,7 +50,7 @@ class Pacer:
         await turn
 
     def owe(self, num_bytes: int) -> float:
-        """Count what has already come; returns for how many seconds no more should."""
+        """Count bytes that have already come; return for how many seconds no more should."""
         self._spend(num_bytes)
         return max(self._wait_s(), 0.0) if self.bytes_s > 0 else 0.0
 
@@ -66,7 +66,7 @@ class Pacer:
             self._timer = asyncio.get_running_loop().call_later(max(self._wait_s(), 0.0), self._wake)
 
     def _wake(self) -> None:
-        """Whoever waited longest has its turn, and spends before the next one is looked at."""
+        """Let the sender that waited longest go on; it spends before the next one is looked at."""
         self._timer = None
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()

@@ -1,18 +1,12 @@
-"""Admits the calls and streams of peers, runs their handlers and words how they ended, within budgets and the gate.
+"""Admits the calls and streams of peers, runs their handlers, and ends connections to strangers.
 
-Tells p2pd which connections to close and which to keep, over one connection of its own, without waiting.
-
-p2pd answers each order in turn; nobody needs the answers. When it has too many connections it closes those that nobody
-marked first. A stranger that is thrown out would be back in milliseconds, so its connection stays for a second in which
-nobody listens, unless it sends a lot meanwhile.
-
-Knows from which address each stranger comes. p2pd tells only all connections at once, so it is asked seldom.
-
-Ends connections to peers that never present themselves, and keeps those that this node needs.
+The budgets and the gate decide who is served. p2pd closes connections that nobody marked first when it has too many;
+it executes each order to close or keep one in turn, over a connection of its own. A stranger that is thrown out would
+be back in milliseconds, so its connection stays for a second in which nobody listens, unless it sends a lot meanwhile.
 
 A stranger may present itself and nothing else, but p2pd would keep its connection, and relay for it, as long as it
-likes. So a node looks every few seconds at who is connected. Whoever uses another node as a relay presents itself there
-too, and asks it something now and then: p2pd dials relays by itself, and they may have started anew.
+likes. So a node looks every few seconds at who is connected. A node that uses another one as a relay presents itself
+there too, and asks it something now and then: p2pd dials relays by itself, and they may have started anew.
 """
 
 from __future__ import annotations
@@ -48,7 +42,7 @@ class Connections(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._ignored: dict[bytes, int] = {}  # by peers that are thrown out in a moment
+        self._ignored: dict[bytes, int] = {}  # requests and streams of peers that are thrown out in a moment
 
     def close(self, peer: bytes) -> None:
         """Close all connections to a peer."""
@@ -85,7 +79,7 @@ class Connections(asyncio.Protocol):
 
 
 _EVERY_S = 0.25
-_PREFIX_BITS = 64  # of an IPv6 address: a household or a server has all addresses behind them to itself
+_PREFIX_BITS = 64  # bits of an IPv6 address; a household or a server has all addresses behind them to itself
 
 ListPeers = Callable[[], Awaitable[Mapping[PeerId, tuple[str, ...]]]]
 """Returns the connected peers with the far ends of their connections. Raises NetworkError."""
@@ -139,8 +133,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_RETRY_S = 1.0  # for callers beyond their budget
-_PRESENT_S = 2.0  # for a stranger to present itself
+_RETRY_S = 1.0  # pause for callers beyond their budget
+_PRESENT_S = 2.0  # time limit of a stranger's presentation
 
 
 async def _find_nobody(peer: PeerId) -> NoReturn:
@@ -168,11 +162,11 @@ class Handler:
 
     run: Callable[[Any, PeerId], Awaitable[Any]]
     refuse: Refusal = encode_refusal
-    max_frame_bytes: int | None = None  # of a stream; None: for unary calls
+    max_frame_bytes: int | None = None  # limit of a stream; None: the protocol has unary calls
 
 
 class Reception:
-    """Where the calls and streams of one node's peers arrive."""
+    """The place at which the calls and streams of one node's peers arrive."""
 
     def __init__(self, terms: Terms, origins: Origins) -> None:
         self.handlers: dict[str, Handler] = {}
@@ -198,7 +192,7 @@ class Reception:
         if not self._gate.may_call(caller, protocol):
             return _TO_STRANGERS
         if protocol == PRESENT and self._budgets.is_stranger(caller):
-            return Handler(self._hear_stranger)
+            return Handler(self._answer_stranger)
         return self.handlers.get(protocol, _TO_NOBODY)
 
     async def outcome(self, work: Awaitable[T], caller: PeerId, protocol: str) -> T | RemoteError:
@@ -213,7 +207,7 @@ class Reception:
                 log.warning("a handler of %s failed: %r", protocol, error, exc_info=traceback)
             return RemoteError(Code.INTERNAL, "the peer failed; its log has the reason")
 
-    async def _hear_stranger(self, body: bytes, caller: PeerId) -> bytes:
+    async def _answer_stranger(self, body: bytes, caller: PeerId) -> bytes:
         """Hear a presentation: a few at a time from one address, and each for a moment only. Raises RemoteError."""
         try:
             async with asyncio.timeout(_PRESENT_S):
@@ -276,7 +270,7 @@ async def disconnect_strangers(
         neighbours: returns the connected peers with the far ends of their connections. Raises PotluckError.
         ask: presents this node to a relay, unless the relay knows it. Raises PotluckError.
     """
-    looks: dict[PeerId, int] = {}  # at a peer that this node does not know
+    looks: dict[PeerId, int] = {}  # looks at each peer that this node does not know
     while True:
         await asyncio.sleep(INTERVAL_S)
         with contextlib.suppress(PotluckError):  # p2pd is being started anew

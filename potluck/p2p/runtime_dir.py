@@ -18,7 +18,7 @@ from potluck.locks import locked_folder, open_locked
 from potluck.sentences import sentence
 
 _MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
-_LONGEST_NAME = "/far-99.sock"  # of a socket
+_LONGEST_NAME = "/far-99.sock"  # longest name of a socket
 _LOCK = "lock"
 _NODE_PREFIX = "node-"
 
@@ -46,9 +46,7 @@ class RuntimeDir:
                 parent = usual
                 parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             require_private(parent)
-            with locked_folder(
-                parent
-            ):  # or a node that cleans up would take a folder without a lock yet for a dead one's
+            with locked_folder(parent):  # a node that cleans up must not see a folder before it has its lock
                 _remove_stale(parent)
                 path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
                 lock = open_locked(path / _LOCK)
@@ -65,7 +63,7 @@ class RuntimeDir:
         return cls(path, lock)
 
     def remove(self) -> None:
-        """Idempotent."""
+        """Delete the folder and release its lock. Idempotent."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
@@ -82,7 +80,7 @@ def remove_dead(parent: Path | None = None) -> None:
 
 
 def default_parent() -> Path:
-    """`$XDG_RUNTIME_DIR/potluck`, else a folder of this user in the temporary folder."""
+    """Return `$XDG_RUNTIME_DIR/potluck`, else a folder of this user in the temporary folder."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK):
         return Path(runtime) / "potluck"

@@ -50,12 +50,12 @@ class UnaryConnection(asyncio.Protocol):
             raise RemoteError(Code.TOO_LONG, f"a call of {len(body)} bytes is above the limit of 4 MiB")
         request = pb.PersistentConnectionRequest(callUnary=pb.CallUnaryRequest(peer=peer, proto=protocol, data=body))
         await self._uploads.wait(len(body))
-        return await self._ask(request, timeout_s)
+        return await self._request(request, timeout_s)
 
     async def offer(self, protocol: str, timeout_s: float) -> None:
         """Let peers make calls of this protocol. Raises RemoteError."""
         add = pb.AddUnaryHandlerRequest(proto=protocol, balanced=False)
-        await self._ask(pb.PersistentConnectionRequest(addUnaryHandler=add), timeout_s)
+        await self._request(pb.PersistentConnectionRequest(addUnaryHandler=add), timeout_s)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -134,7 +134,7 @@ class UnaryConnection(asyncio.Protocol):
         else:
             future.set_result(message.callUnaryResponse.response)
 
-    async def _ask(self, request: pb.PersistentConnectionRequest, timeout_s: float) -> bytes:
+    async def _request(self, request: pb.PersistentConnectionRequest, timeout_s: float) -> bytes:
         if self._transport is None or self._transport.is_closing():
             raise RemoteError(Code.UNREACHABLE, "the peer-to-peer process is gone")
         request.callId = os.urandom(_CALL_ID_BYTES)

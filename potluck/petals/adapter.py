@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Host
-from potluck.petals import names as protocols
+from potluck.petals import names
 from potluck.petals.records import TTL_S, block_keys, read_stock_servers, stock_server_value
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
 
 if TYPE_CHECKING:  # torch, which a reader of the directory does without
-    from potluck.foreign import EngineCalls, SessionCoding
+    from potluck.petals.server import EngineCalls
     from potluck.protocol.messages import TensorReply
     from potluck.wire.calls import CallRequest
+    from potluck.wire.sessions import SessionCoding
 
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later end
 
@@ -24,7 +25,7 @@ _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later end
 class PetalsPeers:
     """The peers of one open swarm that run Petals."""
 
-    session_protocol = protocols.INFERENCE
+    session_protocol = names.INFERENCE
 
     def __init__(self, swarm: Swarm) -> None:
         self.dht_keys = block_keys(swarm)

@@ -1,7 +1,4 @@
-"""Petals' forward and backward calls and their answers: whole in one unary message, or cut into parts on a stream.
-
-Forward and backward at servers that run Petals.
-"""
+"""Petals' forward and backward calls and their answers: whole in one unary message, or cut into parts on a stream."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Final
 from torch import Tensor
 
 from potluck.p2p.network import Host
-from potluck.petals import names as protocols
+from potluck.petals import names
 from potluck.petals.envelopes import Envelope, RawTensor, read_envelope, write_envelope
 from potluck.petals.metadata import THREE_TENSORS, TWO_TENSORS, arguments, pack, read_metadata
 from potluck.petals.names import block_uids, read_uids
@@ -135,7 +132,7 @@ class PartsOfCall:
     max_bytes: int
     code: Code
     joined: Envelope = field(default_factory=Envelope)
-    num_bytes: int = 0  # so far
+    num_bytes: int = 0  # bytes that have come
 
     def add(self, body: Buffer) -> None:
         """Take the next part. Raises RemoteError (the joiner is of no use afterwards)."""
@@ -191,19 +188,22 @@ def read_prompts(raw: RawTensor, hidden: Tensor, *, num_blocks: int | None, limi
 
 
 def _read_like(raw: RawTensor, shape: tuple[int, ...], rows: int) -> Tensor:
-    """Petals gives the gradient of prompts that are broadcast over the batch once a row: it is summed here."""
+    """Decode a tensor of this shape.
+
+    Petals gives the gradient of prompts that are broadcast over the batch once a row: it is summed here.
+    """
     if len(shape) == 4 and shape[1] == 1 and raw.size[1:2] == (rows,):
         return float_tensor(raw, (shape[0], rows, *shape[2:])).sum(1, keepdim=True)
     return float_tensor(raw, shape)
 
 
 async def call(host: Host, peer: PeerId, request: CallRequest, *, timeout_s: float) -> TensorReply:
-    """Raises RemoteError."""
+    """Compute a call at a server that runs Petals. Raises RemoteError."""
     is_backward, envelope = isinstance(request, BackwardRequest), request_envelope(request)
     if fits_unary(request):
-        protocol = protocols.BACKWARD if is_backward else protocols.FORWARD
+        protocol = names.BACKWARD if is_backward else names.FORWARD
         return decode_reply(await host.call(peer, protocol, whole(envelope), timeout_s=timeout_s), request)
-    protocol = protocols.BACKWARD_STREAM if is_backward else protocols.FORWARD_STREAM
+    protocol = names.BACKWARD_STREAM if is_backward else names.FORWARD_STREAM
     most = most_reply_bytes(request)
     parts = PartsOfCall(most, Code.BAD_REPLY)
     stream = await host.open_stream(peer, protocol, timeout_s=timeout_s, max_frame_bytes=most + MAX_FIELD_BYTES)

@@ -1,12 +1,9 @@
-"""The stock messages around tensors and metadata: requests, replies, names.
+"""Petals' protobuf messages around tensors and metadata: requests, replies, names.
 
 Reading keeps positions into the received body; tensor bytes are copied once, when they become tensors. Unknown fields
-are skipped, a known field of another wire type counts as unknown, as in any protobuf reader.
-
-Protocol Buffers at the level of fields: just enough to write and read the few stock messages without a copy.
-
-Knows varints, tags and lengths, not which message a body holds. Written by hand because a generated class copies every
-tensor twice and costs more than a decode step may. Source: the published protobuf encoding, proto3 subset.
+are skipped, a known field of another wire type counts as unknown, as in any protobuf reader. Fields are written and
+read by hand, because a generated class copies every tensor twice and costs more than a decode step may. Source: the
+published protobuf encoding, proto3 subset.
 """
 
 from __future__ import annotations
@@ -80,7 +77,7 @@ def read_varint(data: Buffer, position: int, end: int) -> tuple[int, int]:
 
 
 def read_text(data: Buffer, start: int, end: int, *, max_bytes: int) -> str:
-    """A string field; raises WireError if it is too long, not UTF-8 or not printable."""
+    """Return a string field. Raises WireError if it is too long, not UTF-8 or not printable."""
     if end - start > max_bytes:
         raise WireError(f"a text of {end - start} bytes, at most {max_bytes} allowed")
     try:
@@ -105,7 +102,7 @@ def varint(value: int) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A varint field, nothing for 0 as proto3 wants it."""
+    """Return a varint field, nothing for 0 as proto3 wants it."""
     return varint(number << 3 | VARINT) + varint(value) if value else b""
 
 
@@ -115,7 +112,7 @@ def bytes_header(number: int, length: int) -> bytes:
 
 
 def bytes_field(number: int, body: bytes) -> bytes:
-    """A bytes, string or message field, nothing for an empty body as proto3 wants it for strings and bytes."""
+    """Return a bytes, string or message field, nothing for an empty body as proto3 wants it for strings and bytes."""
     return bytes_header(number, len(body)) + body if body else b""
 
 
@@ -229,7 +226,7 @@ def _add_dim(tensor: RawTensor, dim: int) -> None:
 
 
 def read_text_message(body: Buffer, *, max_bytes: int) -> str:
-    """Field 1 of ExpertUID; raises WireError."""
+    """Return field 1 of an ExpertUID. Raises WireError."""
     text = ""
     for number, kind, start, end in read_fields(body, 0, len(body)):
         if number == 1 and kind == BYTES:
@@ -238,5 +235,5 @@ def read_text_message(body: Buffer, *, max_bytes: int) -> str:
 
 
 def write_bytes_message(payload: bytes) -> bytes:
-    """A message whose field 1 is bytes: ExpertInfo {serialized_info}."""
+    """Return a message whose field 1 is bytes: ExpertInfo {serialized_info}."""
     return bytes_field(1, payload)

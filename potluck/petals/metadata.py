@@ -1,9 +1,8 @@
-"""The metadata map of requests. Reading is strict about the types of known keys and ignores unknown ones.
+"""The msgpack of Petals' messages, and the metadata map of its requests.
 
-The msgpack dialect of Petals: binary type on, and extension codes.
-
-0x40 is a tuple, which is no list; 0x51, a tensor's descriptor, is only written. Everything read here comes from a peer:
-size, nesting and extension depth are bounded before anything is built.
+The dialect has a binary type and extension codes: 0x40 is a tuple, which is no list; 0x51, a tensor's descriptor, is
+only written. Everything read here comes from a peer: size, nesting and extension depth are bounded before anything is
+built. Reading a metadata map is strict about the types of known keys and ignores unknown ones.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class Metadata(Struct, frozen=True):
 
 
 def _structure(count: int) -> msgpack.ExtType:
-    """The stock args_structure ((__T0, ..., __Tn), {}), packed once."""
+    """Return the stock args_structure ((__T0, ..., __Tn), {}), packed."""
     names = tuple(b"__T%d" % index for index in range(count))
     return msgpack.ExtType(TUPLE, pack([names, {}]))
 
@@ -120,7 +119,7 @@ def read_metadata(envelope: Envelope) -> Metadata:
 
 
 def arguments(envelope: Envelope, metadata: Metadata, count: int) -> Sequence[RawTensor]:
-    """The first `count` tensors in the order that args_structure gives, or as they came; raises WireError."""
+    """Return the first `count` tensors in the order of args_structure, or as they came. Raises WireError."""
     tensors: Sequence[RawTensor] = envelope.tensors
     if metadata.args_structure is not None:
         tensors = _rearranged(tensors, metadata.args_structure)

@@ -1,8 +1,6 @@
-"""Protocol ids of Petals' calls, `<class>.<method>`.
+"""Names on Petals' wire: protocol ids (`<class>.<method>`), names of blocks, and the prefix of a model's blocks.
 
-Names of blocks on the wire: `prefix.index`, several joined by one space in execution order.
-
-The name under which Petals' peers know a model's blocks.
+A block is called `prefix.index`; several blocks are joined by one space in execution order.
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ import re
 from typing import Final
 
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import Code
-from potluck.wire.errors import WireError, refusing
+from potluck.wire.errors import WireError
 
 INFO: Final = "TransformerConnectionHandler.rpc_info"  # unary
 FORWARD: Final = "TransformerConnectionHandler.rpc_forward"  # unary
@@ -32,24 +29,15 @@ _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
 def block_uids(prefix: str, span: Span) -> str:
-    """The chained name of a span, e.g. `llama.2 llama.3`."""
+    """Return the chained name of a span, e.g. `llama.2 llama.3`."""
     return " ".join([f"{prefix}.{block}" for block in span])
 
 
-@refusing(Code.BAD_REQUEST)
-def parse_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
-    """Read a chained name into (prefix, span).
+def read_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
+    """Return prefix and span of a chained name. Raises WireError.
 
     Unlike stock servers, only an ascending contiguous chain of one prefix is accepted: anything else has no span.
-
-    Raises:
-        RemoteError: BAD_REQUEST.
     """
-    return read_uids(text, num_blocks=num_blocks)
-
-
-def read_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
-    """Read a chained name as `parse_uids` does, for use inside this package; raises WireError."""
     names = text.split(" ", MAX_BLOCKS)
     prefix, dot, index = names[0].partition(".")
     if not dot or not _PREFIX.fullmatch(prefix) or not _INDEX.fullmatch(index):

@@ -1,11 +1,8 @@
-"""The DHT values that stock peers read: one record a block and server, and an entry in the list of models.
+"""The DHT values that stock peers read and write: one record a block and server.
 
 Stock readers drop a record over an int where they want a float, so writing is exact about types. Reading trusts
-nothing: whatever a stock reader would drop, or what makes no sense, is None.
-
-Servers that run Petals, as found under the block keys of an open swarm.
-
-Their records are unsigned: anybody may have written them, and nothing but a call tells whether they are true.
+nothing: whatever a stock reader would drop, or what makes no sense, is None. Records are unsigned: anybody may have
+written them, and nothing but a call tells whether they are true.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ class StockServer:
 
 
 def stock_server_value(record: ServerRecord, heartbeat: Heartbeat) -> object:
-    """The value to store under each block's uid with the server's peer id as (text) subkey."""
+    """Return the value to store under each block's uid with the server's peer id as (text) subkey."""
     leaving = heartbeat.state is ServerState.OFFLINE
     pings = {peer: float(ping) for peer, ping in heartbeat.pings_s.items() if ping >= 0}
     extra = {
@@ -81,7 +78,7 @@ def parse_stock_server_value(value: object) -> StockServer | None:
 
 
 def _finite(value: float) -> float:
-    """A number as stock readers accept it; what cannot be said is 0."""
+    """Return a number as stock readers accept it; what cannot be said is 0."""
     return float(value) if 0 <= value < math.inf else 0.0
 
 

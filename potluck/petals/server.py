@@ -1,25 +1,21 @@
 """Petals' calls, answered by an engine of ours.
 
-rpc_info: what a server says of itself. Petals' clients check the schemas before their first call.
-
-ReachabilityProtocol.rpc_check: "can you reach this peer?", asked with the DHT's ping messages.
-
-The request names a peer by its raw id, PingRequest {2 peer {1 node_id}}; the answer is PingResponse {5 available}.
+Petals' clients check the schemas in the answer to rpc_info before their first call. ReachabilityProtocol.rpc_check asks
+"can you reach this peer?" with the DHT's ping messages: the request names a peer by its raw id, PingRequest {2 peer {1
+node_id}}; the answer is PingResponse {5 available}.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from potluck.errors import NetworkError
-from potluck.foreign import EngineCalls
 from potluck.membership.identity import base58_encode
 from potluck.p2p.network import Host, Stream, StreamHandler, UnaryHandler
-from potluck.petals import names as protocols
-from potluck.petals import sessions
+from potluck.petals import names, sessions
 from potluck.petals.calls import (
     MAX_UNARY_BYTES,
     PartsOfCall,
@@ -40,23 +36,49 @@ from potluck.petals.envelopes import (
     write_bytes_message,
 )
 from potluck.petals.metadata import pack, tensor_descriptor
-from potluck.petals.names import parse_uids
+from potluck.petals.names import read_uids
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ServerInfo, TensorReply
 from potluck.protocol.values import Buffer
-from potluck.wire.calls import CallRequest
+from potluck.wire.calls import CallCoding, CallRequest
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.message import Limits
+from potluck.wire.sessions import SessionCoding
+
+T = TypeVar("T")
 
 _NOMINAL_SHAPE: Final = (None, 1, 2048)
 """What Petals' servers put before hidden_size; nobody reads it."""
 
 
+class EngineCalls(Protocol):
+    """What the adapter may ask of the engine that it serves. All but `limits` may raise RemoteError."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def span(self) -> Span: ...
+
+    def describe(self) -> ServerInfo: ...
+
+    def check_served(self, prefix: str, span: Span) -> None: ...
+
+    async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply: ...
+
+    async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None: ...
+
+    async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None: ...
+
+    async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T: ...
+
+
 @refusing(Code.BAD_REQUEST)
-def decode_info_request(body: Buffer) -> str:
-    """Return the (possibly chained, possibly empty) uid; raises RemoteError BAD_REQUEST."""
-    return read_text_message(body, max_bytes=MAX_CHAIN_BYTES)
+def decode_info_request(body: Buffer, *, num_blocks: int) -> tuple[str, Span] | None:
+    """Return prefix and span of the blocks that the request names, or None. Raises RemoteError BAD_REQUEST."""
+    uid = read_text_message(body, max_bytes=MAX_CHAIN_BYTES)
+    return read_uids(uid, num_blocks=num_blocks) if uid else None
 
 
 def encode_info(info: ServerInfo, *, num_blocks: int, with_schema: bool) -> bytes:
@@ -102,7 +124,7 @@ def encode_check_reply(is_reachable: bool) -> bytes:
     return varint_field(5, int(is_reachable))
 
 
-_MAX_CHECKS = 4  # for others at a time; each is a process for a moment
+_MAX_CHECKS = 4  # checks for others at the same time; each is a process for a moment
 _CHECK_TIMEOUT_S = 5.0  # what Petals' servers allow
 _DTYPE_BYTES = {"float32": 4}  # others have two
 
@@ -118,28 +140,29 @@ class PetalsHandlers:
     async def register(self) -> None:
         """Make the host answer."""
         calls = {
-            protocols.INFO: self.info,
-            protocols.PUSH: self.push,
-            protocols.CHECK: self.check_reachability,
-            protocols.FORWARD: self._unary(is_backward=False),
-            protocols.BACKWARD: self._unary(is_backward=True),
+            names.INFO: self.info,
+            names.PUSH: self.push,
+            names.CHECK: self.check_reachability,
+            names.FORWARD: self._unary(is_backward=False),
+            names.BACKWARD: self._unary(is_backward=True),
         }
         for protocol, call in calls.items():
             await self.host.serve_unary(protocol, call, refuse=_refusal_of_call)
         streams = {
-            protocols.INFERENCE: self.inference,
-            protocols.FORWARD_STREAM: self._streamed(is_backward=False),
-            protocols.BACKWARD_STREAM: self._streamed(is_backward=True),
+            names.INFERENCE: self.inference,
+            names.FORWARD_STREAM: self._streamed(is_backward=False),
+            names.BACKWARD_STREAM: self._streamed(is_backward=True),
         }
         frame = self.engine.limits.max_frame_bytes
         for protocol, handler in streams.items():
             await self.host.serve_stream(protocol, handler, max_frame_bytes=frame, refuse=_refusal_on_stream)
 
     async def info(self, body: bytes, _: PeerId) -> bytes:
-        uid, engine = decode_info_request(body), self.engine
-        if uid:
-            engine.check_served(*parse_uids(uid, num_blocks=engine.limits.num_blocks))
-        return encode_info(engine.describe(), num_blocks=len(engine.span), with_schema=bool(uid))
+        engine = self.engine
+        blocks = decode_info_request(body, num_blocks=engine.limits.num_blocks)
+        if blocks is not None:
+            engine.check_served(*blocks)
+        return encode_info(engine.describe(), num_blocks=len(engine.span), with_schema=blocks is not None)
 
     async def inference(self, stream: Stream, peer: PeerId) -> None:
         await self.engine.serve_session(stream, peer, sessions)
@@ -160,7 +183,7 @@ class PetalsHandlers:
             raise RemoteError(Code.BUSY, "too many checks", retry_after_s=_CHECK_TIMEOUT_S)
         self._checks += 1
         try:
-            answer = await self.host.call(peer, protocols.CHECK, body, timeout_s=_CHECK_TIMEOUT_S)
+            answer = await self.host.call(peer, names.CHECK, body, timeout_s=_CHECK_TIMEOUT_S)
             return encode_check_reply(answer == encode_check_reply(True) and await self.host.dial_anew(peer))
         except RemoteError:
             return encode_check_reply(False)
@@ -192,7 +215,7 @@ class PetalsHandlers:
 
 
 class StreamedCall:
-    """A call in the parts of Petals' streams; implements `potluck.foreign.CallCoding`."""
+    """A call in the parts of Petals' streams; implements `potluck.wire.calls.CallCoding`."""
 
     def __init__(self, limits: Limits, *, is_backward: bool) -> None:
         self._limits = limits

@@ -24,12 +24,12 @@ _NOT_IN_NAMES = re.compile(r"[^\w./-]", re.ASCII)
 
 
 def adapter_id(name: str, content_hash: str) -> str:
-    """The id that a record lists, at most 117 characters."""
+    """Return the id that a record lists, at most 117 characters."""
     return f"{_NOT_IN_NAMES.sub('-', name)[-_MAX_NAME:]}@{content_hash[:_HASH_DIGITS]}"
 
 
 def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
-    """The one among `ids` that `wanted` means: a whole id, a hash, or a name (then the first with it).
+    """Return the id that `wanted` means: a whole id, a hash, or a name (then the first with it).
 
     Servers of other implementations list names only.
     """
@@ -41,7 +41,7 @@ def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
 class PrivateId(Struct, frozen=True):
     """What a call says of the private adapter that it computes with."""
 
-    digest: Annotated[bytes, Meta(min_length=32, max_length=32)]  # of places and values; its servers know it by this
+    digest: Annotated[bytes, Meta(min_length=32, max_length=32)]  # identifies places and values
     num_values: Annotated[int, Meta(gt=0, lt=1 << 40)]
 
 
@@ -56,7 +56,7 @@ class AdapterPlace(Struct, frozen=True, array_like=True, tag="layer"):
     """One linear layer that a private adapter changes: x -> x + scale * up(down(x))."""
 
     block: _Block
-    name: Name  # of the layer in its block
+    name: Name  # name of the layer in its block
     rank: Annotated[int, Meta(gt=0, le=1024)]
     in_features: _Size
     out_features: _Size
@@ -73,7 +73,7 @@ class PrefixPlace(Struct, frozen=True, array_like=True, tag="prefix"):
 
     block: _Block
     tokens: _Size
-    heads: _Size  # of keys and values
+    heads: _Size  # heads of keys and values
     key_size: _Size
     value_size: _Size
 

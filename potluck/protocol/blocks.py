@@ -61,7 +61,7 @@ class Span:
         return slice(self.start - whole.start, self.end - whole.start)
 
     def __and__(self, other: Span) -> Span | None:
-        """The blocks of both."""
+        """Return the blocks of both; None: there are none."""
         start, end = max(self.start, other.start), min(self.end, other.end)
         return Span(start, end) if start < end else None
 
@@ -70,7 +70,7 @@ class Span:
 
     @property
     def layers(self) -> str:
-        """These blocks as people count them: `1-12`."""
+        """Return these blocks as people count them: `1-12`."""
         return layers(self.start, self.end)
 
     @classmethod

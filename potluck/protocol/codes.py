@@ -18,7 +18,7 @@ class Code(StrEnum):
     BUSY = "busy"  # come back after `retry_after_s`
     NO_MEMORY = "no_memory"  # the KV cache cannot hold this session now, or nothing the private adapter
     NO_ADAPTER = "no_adapter"  # the private adapter is not here (any more); bring it again
-    TOO_LONG = "too_long"  # beyond max_length or max_batch_tokens
+    TOO_LONG = "too_long"  # more than max_length or max_batch_tokens
     ROLLBACK = "rollback_unavailable"  # this cache cannot go back that far; replay into a new session
     WRONG_VERSION = "wrong_version"  # the two peers speak versions of the wire that do not go together
     DRAINING = "draining"  # leaving on purpose; go elsewhere
@@ -32,8 +32,8 @@ class Denial(StrEnum):
     """A reason not to let a node into the swarm, or not yet. Peers send it, and the reader writes the sentence."""
 
     REMOVED = "removed"
-    NOBODY_ONLINE = "nobody_online"  # of those who may let it in
-    UNCONFIRMED = "unconfirmed"  # by the person's other computer
+    NOBODY_ONLINE = "nobody_online"  # nobody who may let it in is online
+    UNCONFIRMED = "unconfirmed"  # the person's other computer has not confirmed it
     JUST_STARTED = "just_started"  # the node that was asked
     CROWDED = "crowded"
     INVITE_EXPIRED = "invite_expired"

@@ -1,12 +1,13 @@
-"""What a process that asks the model hub prints, one of these a line.
+"""Messages between processes of one computer: of the process that asks the model hub, and about a model's output head.
 
-What a gateway and the engine of the same computer say to each other, over a Unix socket of their user.
+The process that asks the hub prints a `FoundModel`, an `OpenedModel` or a `HubRefusal` a line. A gateway has logits
+computed by the engine, over a Unix socket of their user:
 
-    gateway: Hello             engine: Ready, or Refused
-    gateway: Rows, hidden      engine: Rows, logits, or Refused and the end
+    gateway: GatewayHead          engine: Ready, or HeadRefusal
+    gateway: HeadRows, hidden     engine: HeadRows, logits, or HeadRefusal and the end
 
-A message is two bytes with its length and the message in the one codec. The numbers of `HeadRows` follow it as they lie
-in memory, so both sides know from the head's shape how many bytes to read. Whoever doesn't keep to this ends the
+A message is two bytes with its length and the message in JSON. The numbers of `HeadRows` follow it as they lie in
+memory, so both sides know from the head's shape how many bytes to read. Whoever does not keep to this ends the
 connection.
 """
 
@@ -24,7 +25,7 @@ class FoundModel(Struct, frozen=True):
     """A model on the hub. 0 and empty: the hub doesn't say."""
 
     name: str
-    bytes: int  # of its tensors
+    bytes: int  # size of its tensors
     num_parameters: int
     licence: str
     is_gated: bool  # its owner decides who may download it
@@ -40,7 +41,7 @@ class OpenedModel(Struct, frozen=True):
 
 
 class HubRefusal(Struct, frozen=True):
-    """Why there is no answer. A line with a model has no `message`."""
+    """The reason why there is no answer. A line with a model has no `message`."""
 
     message: Sentence = NOTHING
     hint: Sentence = NOTHING
@@ -48,30 +49,30 @@ class HubRefusal(Struct, frozen=True):
 
 VERSION = 1
 LENGTH_BYTES = 2
-MAX_ROWS = 64  # of one request: the decode steps of many texts, or their drafts
+MAX_ROWS = 64  # rows of one request: the decode steps of many texts, or their drafts
 
 
-class GatewayHead(Struct, frozen=True, tag=True):
+class GatewayHead(Struct, frozen=True, tag="Hello"):
     """The head that the gateway has."""
 
     version: int
     swarm: str  # prefix of its names in the directory
-    dtype: str  # as torch names it, such as "bfloat16"
+    dtype: str  # torch's name, such as "bfloat16"
     shape: tuple[int, int]  # vocabulary, hidden_size
-    checksum: int  # of the weight, see `output_head.checksum`
+    checksum: int  # checksum of the weight, see `weight_checksum`
 
 
 class Ready(Struct, frozen=True, tag=True):
     """The engine has the same head on its device."""
 
 
-class HeadRows(Struct, frozen=True, tag=True):
+class HeadRows(Struct, frozen=True, tag="Rows"):
     """Hidden states [rows, hidden_size] follow, or their logits [rows, vocabulary], in the head's number format."""
 
     rows: int
 
 
-class HeadRefusal(Struct, frozen=True, tag=True):
+class HeadRefusal(Struct, frozen=True, tag="Refused"):
     reason: str
 
 

@@ -25,7 +25,7 @@ _CHOICE_ROWS: Final = 131_072  # tokens x layers: up to 16 choices each fit in o
 
 Positive = Annotated[int, Meta(gt=0, le=1 << 50)]
 Rows = Annotated[int, Meta(ge=0, le=1 << 20)]
-Gap = Annotated[float, Meta(ge=0)]  # of scores; may be infinite
+Gap = Annotated[float, Meta(ge=0)]  # difference of scores; may be infinite
 SignedReceipt = Annotated[bytes, Meta(min_length=RECEIPT_BYTES, max_length=RECEIPT_BYTES)]
 TabName = Annotated[bytes, Meta(min_length=TAB_BYTES, max_length=TAB_BYTES)]
 Secret = Annotated[bytes, Meta(min_length=SECRET_BYTES, max_length=SECRET_BYTES)]
@@ -44,7 +44,7 @@ class Caller(Struct, frozen=True, omit_defaults=True):
 
     adapter: Name | None = None  # LoRA name
     revision_digest: Text | None = None  # demanded `span_digest` of the weights; refuse if it differs
-    receipt: SignedReceipt | None = None  # with stateless calls: for those before
+    receipt: SignedReceipt | None = None  # in stateless calls: for the calls before
     private: PrivateId | None = None  # an adapter that this person brought to this server
 
 
@@ -83,7 +83,7 @@ class ForwardRequest(Struct, frozen=True, omit_defaults=True):
     is_trained: bool = False  # a backward with the same inputs follows
     packed: Packed = ()
     packs: bool = False  # round the output, and send it packed
-    report: Annotated[bytes, Meta(max_length=512)] = b""  # to a leader's server: its window has these inputs
+    report: Annotated[bytes, Meta(max_length=512)] = b""  # report to a leader's server whose window has these inputs
     last_tokens: Count | None = None  # how many of the last tokens the answer needs; None: all
     choices: Tensor | None = None  # [tokens, layers, choices] int16: the experts that another server chose
     margin: Gap = 0.0  # how far below their own choices these may score
@@ -153,7 +153,7 @@ class SessionOpening(Struct, frozen=True, omit_defaults=True):
     caller: Caller = Caller()
     exact: bool = False  # never batched with other sessions: the numbers are those of a session alone
     packs: bool = False  # round outputs as `potluck.wire.packing` does, and send them packed
-    sharing: Text = ""  # for whom; what one of a client's users asked makes no other's answer quicker
+    sharing: Text = ""  # cached prompts are shared within this name only, one name for each user of a client
 
 
 class PushLink(Struct, frozen=True, omit_defaults=True):
@@ -166,9 +166,9 @@ class PushLink(Struct, frozen=True, omit_defaults=True):
 class Awaited(Struct, frozen=True, omit_defaults=True):
     """Hidden states that another server pushes."""
 
-    number: Count  # under which they come; grows within a session
+    number: Count  # number under which they come; grows within a session
     rows: Positive
-    tokens: Positive  # of each row
+    tokens: Positive  # tokens of each row
 
 
 class StepRequest(Struct, frozen=True, omit_defaults=True):
@@ -192,7 +192,7 @@ class StepRequest(Struct, frozen=True, omit_defaults=True):
     prompts: Tensor | None = None
     hypo_ids: Tensor | None = None
     start_from_position: Count | None = None  # roll back to this many tokens before the step, and take back steps
-    receipt: SignedReceipt | None = None  # for the steps before, see protocol.receipts
+    receipt: SignedReceipt | None = None  # receipt for the steps before, see `protocol.receipts`
     awaited: Awaited | None = None
     push_number: Count | None = None  # also push the output, under this number
     push_to: PushLink | None = None  # where outputs go from now on
@@ -209,7 +209,7 @@ class StepReply(Struct, frozen=True, omit_defaults=True):
     timing: Timing = Timing()
     can_push: bool = False  # the next server takes what this one pushes
     was_pushed: bool = False  # the output is on its way to the next server
-    input_digest: Digest | None = None  # of hidden states that were pushed
+    input_digest: Digest | None = None  # digest of hidden states that were pushed
     packed: Packed = ()
     is_dropped: bool = False  # a later message took the step back before it began
     takes_ahead: Count = 0  # short steps (announced, or in at most 64 KiB) that may wait at once; 0: an older server
@@ -241,24 +241,24 @@ class QuoteRequest(Struct, frozen=True, omit_defaults=True):
     prefix: Name
     span: Span
     rows: Positive
-    tokens: Count  # of each row, that memory should be kept for
+    tokens: Count  # tokens of each row that memory should be kept for
     caller: Caller = Caller()
 
 
 class Quote(Struct, frozen=True, omit_defaults=True):
     """The present load of a server, as in its heartbeat but of this moment."""
 
-    batch: Rows  # in recent steps, and those that were quoted lately
+    batch: Rows  # rows in recent steps, and rows that were quoted lately
     step_ms: Amount  # a decode step through the whole span, wait included
-    queue_ms: Amount  # of this, the wait
-    free_tokens: Count  # through the whole span; the session's own reservation counts as free
+    queue_ms: Amount  # the wait in `step_ms`
+    free_tokens: Count  # tokens through the whole span; the session's own reservation counts as free
     reserved_tokens: Count = 0  # kept for the caller, all rows together; a session may open without
 
 
 class ServerInfo(Struct, frozen=True, omit_defaults=True):
     """What a server says of itself."""
 
-    version: str  # of its software
-    free_tokens: int  # through its whole span
+    version: str  # version of its software
+    free_tokens: int  # tokens through its whole span
     hidden_size: int
     dtype: str  # "float32", "bfloat16", ...

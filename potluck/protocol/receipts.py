@@ -59,7 +59,7 @@ class Work:
 
     @property
     def points(self) -> int:
-        """Backward passes count double; what is left below a point is not lost while the tab is open."""
+        """Return the points earned. Backward passes count double; what is below a point stays while the tab is open."""
         return (self.forward + 2 * self.backward) // POINT
 
 
@@ -83,12 +83,12 @@ def swarm_id(swarm: Swarm) -> bytes:
 
 
 def new_tab(now: float) -> bytes:
-    """A name for a tab: when it was opened, so that old ones need not be remembered for ever, and chance."""
+    """Return a random name for a tab that says when it was opened, so that old ones need not be remembered for ever."""
     return int(now).to_bytes(4, "big") + os.urandom(TAB_BYTES - 4)
 
 
 def opened_at(tab: bytes) -> int:
-    """Unix seconds."""
+    """Return when a tab was opened, in Unix seconds."""
     return int.from_bytes(tab[:4], "big")
 
 
@@ -102,7 +102,7 @@ def sign_receipt(receipt: Receipt, sign: Sign) -> bytes:
 
 
 def read_receipt(data: bytes) -> Receipt:
-    """Raises ReceiptError unless `data` is a whole receipt that its client signed."""
+    """Check the signature of a receipt and return it. Raises ReceiptError unless its client signed all of it."""
     receipt = parse_receipt(data)
     body, signature = data[: _BODY.size], data[_BODY.size :]
     if not is_by(receipt.client, _FOR_RECEIPT + body, signature):

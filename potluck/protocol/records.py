@@ -60,8 +60,8 @@ class NumberFormat(Struct, frozen=True, array_like=True):
     """
 
     dtype: _Format  # compute and wire: "float32", "bfloat16", "float16"
-    quantization: _Format = "none"  # of weights in memory: of QUANTIZATIONS, or a name of another implementation's
-    cache: _Format = "none"  # of keys and values, except in exact sessions: of CACHE_QUANTIZATIONS, or unknown
+    quantization: _Format = "none"  # weights in memory: one of QUANTIZATIONS, or a name of another implementation's
+    cache: _Format = "none"  # keys and values, except in exact sessions: one of CACHE_QUANTIZATIONS, or unknown
 
 
 class ServerRecord(Struct, frozen=True, array_like=True):
@@ -72,7 +72,7 @@ class ServerRecord(Struct, frozen=True, array_like=True):
 
     peer_id: PeerId
     span: Span
-    revision: str  # of the checkpoint, as the swarm names it
+    revision: str  # revision of the checkpoint, named as in the swarm
     format: NumberFormat
     block_digests: tuple[str, ...]  # one a block of the span, 16 hex digits, of names, shapes, dtypes and bytes
     max_batch_tokens: Count
@@ -92,7 +92,7 @@ class ServerRecord(Struct, frozen=True, array_like=True):
     moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
     private_adapter_bytes: Count = 0  # the largest adapter that callers may bring; 0: none
     weights: str = ""  # digest of the manifest that its files were checked by; empty: they were not
-    packing_error: Amount | None = None  # of packed outputs, relative, see `potluck.wire.packing`; None: it can't pack
+    packing_error: Amount | None = None  # relative error of outputs that `potluck.wire.packing` packs; None: can't
 
     def __post_init__(self) -> None:
         if self.target is None:
@@ -105,7 +105,7 @@ class ServerRecord(Struct, frozen=True, array_like=True):
         return all(self.block_digests)
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
-        """Digests of the part `span` of this server's span."""
+        """Return the digests of the part `span` of this server's span."""
         return self.block_digests[span.within(self.span)]
 
 

@@ -18,7 +18,7 @@ from potluck.sentences import sentence
 SwarmFields = tuple[str, str, int, str, str, tuple[str, ...], bytes | None, str]
 """A swarm as it is kept and sent: the values of its fields but `draft`, which older versions don't know."""
 
-LOCAL_REVISION = "local"  # of a checkpoint in a folder, which is on no hub
+LOCAL_REVISION = "local"  # revision of a checkpoint in a folder, which is on no hub
 MAX_BLOCKS = 10_000  # the largest public models have about 130
 MAX_BOOTSTRAP_PEERS = 16
 _FOUNDER_KEY_BYTES = 32
@@ -46,7 +46,7 @@ class Draft:
 
     model: str  # hub name, or that of a model that comes with Potluck
     revision: str
-    weights: str = ""  # as in `Swarm`
+    weights: str = ""  # see `Swarm`
 
     def __post_init__(self) -> None:
         _check_files(self.model, self.revision, self.weights)
@@ -63,7 +63,7 @@ class Swarm:
     name: str
     model: str  # hub name, or the name under which a local checkpoint is known
     num_blocks: int
-    prefix: str  # of block uids: no dot, no space
+    prefix: str  # prefix of block uids: no dot, no space
     revision: str = "main"
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     founder_key: bytes | None = None  # Ed25519 public key, 32 bytes; None: open

@@ -1,6 +1,6 @@
-"""Bytes that are handed on without copying them.
+"""Types of single values in messages: texts that show as they are, and bytes that are handed on without a copy.
 
-Texts that come from other nodes: nothing in them moves a cursor, hides or reverses letters, or begins a line.
+No text that comes from another node moves a cursor, hides or reverses letters, or begins a line.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Decides when a session looks for a faster server, and whether moving there is worth it; and how long a silent server
-may stay silent, in the middle of a session and at its beginning. Pure: times are arguments.
+"""What a client learns of servers in its own sessions: how fast they are, how silent they may be, what they cached.
 
     steps are as fast as promised: look every minute      steps take more than twice as long: look after a few of them
     another costs at most 0.6 times as much and 10 ms less: move           nothing found: wait twice as long
@@ -7,10 +6,9 @@ may stay silent, in the middle of a session and at its beginning. Pure: times ar
 A move costs a replay, so the bars are high. A server that was left for being slow stays marked as slow for a while, so
 that a session does not go back and forth between two of them.
 
-Remembers which servers computed which beginnings of prompts, so that a similar prompt can use their caches.
-
-A server keeps a beginning only for the client that sent it and for the span of that session, so each client remembers
-its own. A beginning is a chain of fingerprints, one for each page of tokens. No I/O, no clock.
+A server keeps the beginning of a prompt only for the client that sent it and for the span of that session, so each
+client remembers which servers have which beginnings. A beginning is a chain of fingerprints, one for each page of
+tokens. Pure: times are arguments.
 """
 
 from __future__ import annotations
@@ -22,25 +20,25 @@ from dataclasses import dataclass, field
 from potluck.protocol.blocks import PeerId, Span
 
 _RECENT_STEPS = 7
-_STEPS_TO_EXPECT = 3  # before anything is expected of the next one
+_STEPS_TO_EXPECT = 3  # steps that are needed to expect anything of the next one
 _LATE = 8.0  # times the median of recent steps; then a probe is sent, which is a small message
 _MIN_SILENCE_S = 0.2
 _LATE_PROBE = 4.0  # times the longest recent step; at a load of 15 on two cores, a step takes up to five medians
 _MIN_PROBE_S = 0.3  # two of them without an answer end the wait
-_MIN_OPENING_S = 0.4  # for the first answer of a session, beside the work; a server may have to make room
+_MIN_OPENING_S = 0.4  # allowance for the first answer of a session, besides the work; a server may have to make room
 _LATE_OPENING = 4.0  # times what its first answer was to take
 _MAX_STEP_S = 2.0  # more is a penalty, such as that of a server without room, and no time
-_UPLOAD_BPS = 5e6  # of a client whose own link nobody measured; a slower one is seldom
+_UPLOAD_BPS = 5e6  # assumed for a client whose own link nobody measured; few are slower
 _STEPS_TO_JUDGE = 6
 _SLOW = 2.0  # times the promised step time
-_MIN_SLOW_S = 0.02  # above the promised step time; less is noise of the network and of schedulers
+_MIN_SLOW_S = 0.02  # least excess over the promised step time; less is noise of the network and of schedulers
 _WORTH = 0.6
 _MIN_GAIN_S = 0.01
 _LOOK_EVERY_S = 60.0
 _PAUSE_S, _MAX_PAUSE_S = 5.0, 300.0
 _HALF_LIFE_S = 120.0
 _MAX_RATIO = 16.0
-_KEPT = 0.8  # of what is known of a time
+_KEPT = 0.8  # weight of what is known of a time
 
 
 def faded(known_s: float, latest_s: float) -> float:
@@ -53,7 +51,7 @@ class Patience:
     """Says how long to wait for an answer before a probe, and how long `probes` in a row may stay unanswered."""
 
     silence_s: float
-    probe_s: float  # for each
+    probe_s: float  # wait for each probe
     probes: int
 
 
@@ -135,7 +133,7 @@ class Slowness:
 
     _seen: dict[PeerId, tuple[float, float]] = field(default_factory=dict)  # ratio and when it was seen
 
-    def note(self, peer: PeerId, ratio: float, now: float) -> None:
+    def record(self, peer: PeerId, ratio: float, now: float) -> None:
         if ratio > _SLOW:
             self._seen[peer] = ratio, now
         else:
@@ -166,7 +164,7 @@ class Affinity:
     """The routes of the latest sessions by their beginnings, the least recently used first."""
 
     def __init__(self) -> None:
-        self._routes: OrderedDict[bytes, _Memory] = OrderedDict()  # by the fingerprint of a beginning
+        self._routes: OrderedDict[bytes, _Memory] = OrderedDict()  # fingerprint of a beginning -> its route
 
     def remember(self, chain: Sequence[bytes], parts: Parts, now: float) -> None:
         """Note that the servers of `parts` computed a prompt with these fingerprints."""

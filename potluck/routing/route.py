@@ -43,9 +43,9 @@ class Needs:
     max_length: int = 0  # tokens of the longest sequence
     call_tokens: int = 0  # rows x tokens of a call without a session
     cache_tokens: int = 0  # tokens that the KV cache should have free
-    pins: Mapping[int, Variant] = field(default_factory=dict)  # by block: what its server must be able to replace
-    dtype: str | None = None  # of the computation; here and below, a server that announces none never passes
-    quantization: str | None = None  # of the weights
+    pins: Mapping[int, Variant] = field(default_factory=dict)  # block -> what its server must be able to replace
+    dtype: str | None = None  # format of the computation; here and below, a server that announces none never passes
+    quantization: str | None = None  # format of the weights
     cache: str | None = None  # how keys and values are held
     adapter: str | None = None  # name, hash or id of a LoRA adapter
     brings_adapter: bool = False  # the caller's own, which the server must take
@@ -57,11 +57,11 @@ class Vantage:
 
     rtts_s: Mapping[PeerId, float] = field(default_factory=dict)  # round trips, measured or estimated
     banned: Collection[PeerId] = ()  # servers that failed lately or refuse, and strays
-    strays: Collection[PeerId] = ()  # of them, those with other weights than the swarm's
+    strays: Collection[PeerId] = ()  # banned servers with other weights than the swarm's
     slowness: Mapping[PeerId, float] = field(default_factory=dict)  # seen step time over the promised one; missing: 1
     doubted: Collection[PeerId] = ()  # servers to choose only where there are no others
-    votes: Mapping[PeerId, float] = field(default_factory=dict)  # on the variant of a block; missing: 1
-    places: Mapping[PeerId, str] = field(default_factory=dict)  # on the network; servers of one place share their luck
+    votes: Mapping[PeerId, float] = field(default_factory=dict)  # votes on the variant of a block; missing: 1
+    places: Mapping[PeerId, str] = field(default_factory=dict)  # network range; servers of one range share a draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class Route:
     """A chain of hops whose spans follow each other without a gap."""
 
     hops: tuple[RouteHop, ...]
-    saved_s: float = 0.0  # of a decode step, because it goes from server to server
+    saved_s: float = 0.0  # seconds of a decode step, because it goes from server to server
 
     @property
     def cost_s(self) -> float:
-        """Estimate one decode step through all hops, in seconds."""
+        """Return an estimate of one decode step through all hops, in seconds."""
         return sum(hop.cost_s for hop in self.hops) - self.saved_s
 
     @property

@@ -27,7 +27,7 @@ from potluck.routing.latency import between_servers
 from potluck.routing.route import Needs, Route, RouteHop, Vantage
 from potluck.routing.servers import Floats, Ints, ServerColumns
 
-NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two come from simulations: docs/decisions/0018
+NOISE_SIGMA = 0.35  # deviation of log costs; this and the next two come from simulations: docs/decisions/0018
 DRAWS = 12  # noisy routes that a new session compares
 MOST_ASKED = 16  # servers on these routes that are asked for quotes
 _MOST_IN_PAIRS = 40  # candidates, whose pairs are searched in the few milliseconds that a search may take
@@ -183,7 +183,7 @@ def _cheapest_paths(found: Candidates, factors: Floats, saved_s: Floats | None) 
     draws, num_blocks = np.arange(len(factors)), found.fits.shape[1]
     inside = np.full(factors.shape, np.inf)
     entered = np.zeros(factors.shape, np.int64)
-    came_by = [(entered, entered)]  # of each block: who ends in front of it, and its first block; for all or for each
+    came_by = [(entered, entered)]  # block -> who ends in front of it, and its first block; for all or for each
     closed = np.where(found.fits.T, 0.0, np.inf)
     noisy_s = None if saved_s is None else saved_s * np.minimum(factors[:, :, None], factors[:, None, :])
     reached: Floats = np.zeros((len(factors), 1))

@@ -32,10 +32,10 @@ class Forms:
     """
 
     def __init__(self) -> None:
-        self.variants: list[tuple[int, Variant]] = []  # by code
+        self.variants: list[tuple[int, Variant]] = []  # code -> block and variant
         self._codes: dict[tuple[int, Variant], int] = {}
         self._forms: dict[_FormKey, int] = {}
-        self._rows: list[tuple[int, list[int]]] = []  # by form: first block, codes
+        self._rows: list[tuple[int, list[int]]] = []  # form -> first block and codes
         self._table = np.empty((0, 0), np.int64)
 
     def __len__(self) -> int:

@@ -1,6 +1,6 @@
-"""Calls without a session: forward, backward, quotes and choices of experts.
+"""Calls without a session: forward, backward, quotes, choices of experts, and uploads of private adapters.
 
-Private adapters on their way to a server, which reads the places before it takes in any values.
+A server reads the places of an adapter before it takes in any of its values.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Protocol
 
 import msgspec
 from torch import Tensor
@@ -32,6 +33,21 @@ from potluck.wire.message import MAX_FIELD_BYTES, Limits, PartJoiner, decode
 from potluck.wire.tensors import check_choices, check_floats, check_inputs, decode_tensors, encode_parts, values_of
 
 CallRequest = ForwardRequest | BackwardRequest
+
+
+class CallCoding(Protocol):
+    """Reads one stateless call from its frames and writes its answer; `RequestJoiner` does so for peers of Potluck."""
+
+    @property
+    def num_bytes(self) -> int: ...
+
+    def add(self, frame: Buffer) -> bool: ...
+
+    def target(self) -> tuple[str, Span, Caller]: ...
+
+    def request(self) -> CallRequest: ...
+
+    def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]: ...
 
 
 class RequestJoiner(PartJoiner):
@@ -109,7 +125,7 @@ def reply_shapes(request: CallRequest) -> tuple[tuple[int, ...], ...]:
 
 @refusing(Code.BAD_REQUEST)
 def decode_quote_request(body: Buffer, *, limits: Limits) -> QuoteRequest:
-    """Raises RemoteError BAD_REQUEST."""
+    """Read the question for a quote. Raises RemoteError BAD_REQUEST."""
     request = decode(body, QuoteRequest)
     limits.check_span(request.span)
     if request.rows > limits.max_batch_tokens or request.tokens > limits.max_length:
@@ -142,7 +158,7 @@ class UploadJoiner(PartJoiner):
     """Reads an upload of one frame or more at the server."""
 
     def __init__(self, limits: Limits, *, max_bytes: int) -> None:
-        """`max_bytes`: of the values."""
+        """Set the limits; `max_bytes` is that of the values."""
         self._limits = limits
         super().__init__(Code.BAD_REQUEST, max_bytes=max_bytes + 2 * MAX_FIELD_BYTES)
 

@@ -1,11 +1,8 @@
-"""How refusals travel, and how malformed bytes are reported.
+"""Malformed bytes as `WireError`, and refusals as bytes: a code, a text for people, and when to come back.
 
-Inside this package malformed bytes are a `WireError`; everybody else sees a `RemoteError`.
-
-Refusals as bytes: a code, a text for people, and when to come back.
-
-Their layout stays that of version 1 of the wire for ever, so that peers of two versions can tell each other so. A stock
-peer of an open swarm sends words: bare in the answer to a call, and in field 1 of a protobuf message on a stream.
+Inside this package malformed bytes are a `WireError`; everybody else sees a `RemoteError`. The layout of a refusal
+stays that of version 1 of the wire for ever, so that peers of two versions can tell each other so. A stock peer of an
+open swarm sends words: bare in the answer to a call, and in field 1 of a protobuf message on a stream.
 
     head     24 bytes: 1, three times 0, bytes of the map (u32, little-endian), and 16 bytes that say nothing
     map      msgpack: 48 the code, 49 the text, 50 the seconds after which to come back, 51 why a node is not let in

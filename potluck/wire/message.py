@@ -4,9 +4,8 @@
     fields   a struct in msgpack; each tensor says where its values are, see `potluck.wire.tensors`
     values   of each tensor, in the order of the fields
 
-A reader ignores fields that it does not know, and refuses another version.
-
-What a receiver accepts, known before a single byte of a peer is decoded.
+A reader ignores fields that it does not know, and refuses another version. `Limits` says what a receiver accepts,
+before a single byte of a peer is decoded.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class PartJoiner:
     """Puts the frames of one message together, up to `max_bytes`. What does not fit is refused with `code`."""
 
     def __init__(self, code: Code, *, max_bytes: int) -> None:
-        self.num_bytes = 0  # of the whole message
+        self.num_bytes = 0  # size of the whole message
         self._code = code
         self._max_bytes = max_bytes
         self._start = 0  # where values begin
@@ -158,7 +157,7 @@ class Limits:
     """Bounds of one model as served here."""
 
     hidden_size: int
-    num_blocks: int  # of the whole model
+    num_blocks: int  # blocks of the whole model
     max_batch_tokens: int  # batch x tokens of one message
     max_length: int  # tokens of a session
     max_frame_bytes: int  # one message, or all parts of a split one together

@@ -35,7 +35,7 @@ _OUTLIERS: Final = 16
 _HEAD_BYTES: Final = 1 + 4 * _OUTLIERS
 _MAX_CODE: Final = 15
 _LEAST, _MOST = -24, 9  # exponents: those with which float16 holds 127 multiples
-_LARGEST: Final = 2.0**15  # that is no outlier
+_LARGEST: Final = 2.0**15  # the largest value that is no outlier
 _LARGEST_OUTLIER: Final = 2.0**100
 _LEAST_GRADIENT: Final = 2.0**-10
 _ROUNDED_UP: Final = 1.008  # times the largest of a block, whose int8 is 127 at most even if it is rounded up
@@ -91,7 +91,7 @@ def pack_gradient(grad: Tensor, generator: torch.Generator) -> Packed:
 def scaled(grad: Tensor) -> tuple[Tensor, int]:
     """Return a gradient over the power of two that its largest value is just below, and that power; exact."""
     _, power = math.frexp(float(grad.detach().abs().max()))
-    power = min(max(power, -100), 100)  # beyond, a factor would be no normal float32
+    power = min(max(power, -100), 100)  # otherwise the factor would be no normal float32
     return torch.ldexp(grad, torch.tensor(-power)), power
 
 
@@ -113,7 +113,7 @@ def _pack(hidden: Tensor, generator: torch.Generator | None) -> Packed:
         return Packed(hidden, None)
     if generator is not None:
         largest = largest * _ROUNDED_UP
-    exponents = ((largest.view(torch.int32) >> 23) - (127 + 6)).clamp_(min=_LEAST)  # so that 64 to 128 of them fit
+    exponents = ((largest.view(torch.int32) >> 23) - (127 + 6)).clamp_(min=_LEAST)  # 64 to 128 of them fit then
     top = exponents.amax(-1, keepdim=True)
     codes = (top - exponents).clamp_(max=_MAX_CODE)
     inverse = _power(codes - top)
@@ -121,7 +121,7 @@ def _pack(hidden: Tensor, generator: torch.Generator | None) -> Packed:
     if generator is not None:
         blocks.add_(torch.rand(blocks.shape, generator=generator)).floor_().clamp_(max=127)
     else:
-        # Below every outlier, so that the same values are outliers when this is packed again.
+        # Keep values below every outlier, so that the same values are outliers when this is packed again.
         least = bits.view(torch.float32).abs().amin(-1, keepdim=True)
         below = (least * inverse).ceil_().sub_(1).clamp_(0, 127)[..., None]
         blocks.round_()

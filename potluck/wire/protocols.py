@@ -1,10 +1,10 @@
-"""The libp2p protocol ids of our calls. The version is in each message, so that a mismatch is refused in words.
+"""The libp2p protocol ids of our calls, and the messages of the small ones: dialling back, and pieces of model files.
 
-The question "can you dial me?". The caller asks for itself; the callee dials it anew at addresses that it names.
+The version is in each message, so that a mismatch is refused in words.
 
-Requests for pieces of a model's files. The bytes of a piece follow as plain frames.
-
-The pieces are those of the signed manifest, so a receiver checks each by itself and believes nobody.
+`DialBack` asks "can you dial me?": the caller asks for itself, and the callee dials it anew at addresses that it names.
+`PieceRequest` asks for a piece of a model's files; its bytes follow as plain frames. The pieces are those of the signed
+manifest, so a receiver checks each by itself and trusts nobody.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Reachable(Struct, frozen=True):
     is_reachable: bool
 
 
-PART_BYTES = 256 << 10  # of one frame: a small answer of another stream waits for no more than this
+PART_BYTES = 256 << 10  # size of one frame: a small answer of another stream waits for no more than this
 MAX_REQUEST_BYTES = 512
 MANIFEST = ""
 """The name under which the manifest itself is asked for; it has one piece."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from typing import Protocol
 
 from torch import Tensor
 
@@ -18,6 +19,20 @@ from potluck.wire.message import Limits
 from potluck.wire.tensors import check_floats, check_inputs, check_order, decode_tensors, encode_tensors, values_of
 
 encode_step = encode_step_reply = encode_tensors
+
+
+class SessionCoding(Protocol):
+    """Writes and reads the messages of a session, as this module does for peers of Potluck."""
+
+    def encode_step(self, request: StepRequest, /) -> tuple[Buffer, ...]: ...
+
+    def decode_step(self, body: Buffer, *, limits: Limits, first: bool) -> StepRequest: ...
+
+    def encode_step_reply(self, reply: StepReply, /) -> tuple[Buffer, ...]: ...
+
+    def decode_step_reply(
+        self, body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None
+    ) -> StepReply: ...
 
 
 @refusing(Code.BAD_REQUEST)

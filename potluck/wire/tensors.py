@@ -23,7 +23,7 @@ from potluck.wire.message import Limits, M, read_fields, read_message, split, wr
 from potluck.wire.packing import CODEC, can_pack, packed_bytes, unpack
 
 _MAX_CHOICES: Final = 16  # experts of one token in one layer
-_MAX_VALUES: Final = 1 << 40  # of a tensor, also if some of its dimensions are zero
+_MAX_VALUES: Final = 1 << 40  # values of a tensor, also if some of its dimensions are zero
 
 _DTYPES: Final = {0: torch.float32, 1: torch.bfloat16, 2: torch.float16, 16: torch.int64, 17: torch.int16}
 _NUMBERS: Final = {dtype: number for number, dtype in _DTYPES.items()}

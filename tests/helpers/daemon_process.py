@@ -192,7 +192,7 @@ class DaemonProcess:
     def become_founder(self, swarm: LocalSwarm) -> None:
         """Give the daemon the founder's keys: a swarm without any other member lets nobody else in."""
         joined = JoinedSwarms(self.folder / "config" / "potluck" / "swarms.json", self.state_folder / "identity.key")
-        joined.keep(swarm.membership)
+        joined.adopt(swarm.membership)
         self.client.call(schema.RELOAD)
 
     def log(self) -> str:

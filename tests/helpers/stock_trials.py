@@ -25,7 +25,7 @@ from potluck.errors import SwarmError
 from potluck.membership.membership import Membership
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Host, HostConfig, Stream
-from potluck.petals import names as protocols
+from potluck.petals import names
 from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
 from potluck.petals.server import PetalsHandlers
 from potluck.protocol.blocks import PeerId
@@ -44,7 +44,7 @@ def beside_real_peers() -> StockPeers:
         host = await Libp2pHost.start(HostConfig(runtime_dir=folder, patience_s=60.0))
         engine: Any = None  # nobody asks it
         try:
-            await host.serve_unary(protocols.CHECK, PetalsHandlers(host, engine).check_reachability)
+            await host.serve_unary(names.CHECK, PetalsHandlers(host, engine).check_reachability)
             (address,) = await host.addresses()
             return await asyncio.to_thread(_let_both_work, address, folder)
         finally:
@@ -62,7 +62,7 @@ def _let_both_work(address: str, folder: Path) -> StockPeers:
     with stock_peers(address) as found:
         for prefix in ("direct", "relayed"):
             with _joined(prefix, start, _CLIENT) as (client, model):
-                for protocol in (protocols.FORWARD, protocols.INFERENCE):
+                for protocol in (names.FORWARD, names.INFERENCE):
                     with suppress(SwarmError):  # it gave the server up
                         assert torch.equal(_ask(client, model, protocol), _HIDDEN)
     return found
@@ -91,9 +91,9 @@ def _recorded_refusals() -> Iterator[tuple[str, bytes, str]]:
     """Yield the refusals of calls and steps in the recorded exchanges, as they travelled and in words."""
     for path in sorted((GOLDEN / "exchanges").glob("*/*.jsonl")):
         for line in map(json.loads, path.read_text().splitlines()):
-            if line["kind"] == "error" and line["rpc"] == protocols.FORWARD:
+            if line["kind"] == "error" and line["rpc"] == names.FORWARD:
                 yield line["rpc"], line["error_text"].encode(), line["error_text"]
-            elif line["kind"] == "error" and line["rpc"] == protocols.INFERENCE:
+            elif line["kind"] == "error" and line["rpc"] == names.INFERENCE:
                 frame = base64.b64decode(line["message_base64"])
                 yield line["rpc"], frame, RPCError.FromString(frame).message
 
@@ -107,8 +107,8 @@ class _Refusing:
     async def start(self, membership: Membership, config: ClientConfig) -> Host:
         network = FakeNetwork()
         host = network.start()
-        await host.serve_unary(protocols.FORWARD, self._call, refuse=self._refuse)
-        await host.serve_stream(protocols.INFERENCE, self._serve, max_frame_bytes=1 << 20, refuse=self._refuse)
+        await host.serve_unary(names.FORWARD, self._call, refuse=self._refuse)
+        await host.serve_stream(names.INFERENCE, self._serve, max_frame_bytes=1 << 20, refuse=self._refuse)
         extra = {"start_block": 0, "end_block": NUM_BLOCKS, "torch_dtype": "float32", "quant_type": "none"}
         for block in range(NUM_BLOCKS):
             await host.store(f"golden.{block}", host.peer_id, [2, 100.0, extra], expiration=time.time() + 240)
@@ -142,7 +142,7 @@ def _joined(prefix: str, start: HostFactory, config: ClientConfig) -> Iterator[t
 
 def _ask(client: SwarmClient, model: Any, protocol: str) -> torch.Tensor:
     """Let the servers compute once, by a call or by a session's first step."""
-    if protocol == protocols.FORWARD:
+    if protocol == names.FORWARD:
         with torch.no_grad():
             return model.blocks(_HIDDEN)
     session = client.new_session(8)

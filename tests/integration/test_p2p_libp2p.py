@@ -27,8 +27,7 @@ from hivemind.proto import dht_pb2
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
-from potluck.p2p import control, libp2p
-from potluck.p2p import reception as silence
+from potluck.p2p import control, libp2p, reception
 from potluck.p2p.control import nameless_node
 from potluck.p2p.encoding import split_peer
 from potluck.p2p.finding import WHERE
@@ -245,7 +244,7 @@ async def test_garbage_to_the_directory_is_refused_before_hivemind_looks_at_it(
 async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client_is_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "INTERVAL_S", 0.2)
+    monkeypatch.setattr(reception, "INTERVAL_S", 0.2)
     founder = founded(Identity.generate(), now_s=time.time())
     private = await Libp2pHost.start(HostConfig(membership=founder, runtime_dir=folder / "private"))
     (address,) = await private.addresses()

@@ -23,7 +23,6 @@ from potluck.blocks.accelerators import trim_heap
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.cache.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.span.expert_choices import NO_EXPERT, GivenChoices
-from potluck.foreign import CallCoding, SessionCoding
 from potluck.membership.records import Report
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -41,7 +40,7 @@ from potluck.protocol.messages import (
     Timing,
 )
 from potluck.wire import protocols, sessions
-from potluck.wire.calls import CallRequest, RequestJoiner, UploadJoiner, decode_quote_request
+from potluck.wire.calls import CallCoding, CallRequest, RequestJoiner, UploadJoiner, decode_quote_request
 from potluck.wire.message import ACCEPTED, MAX_FIELD_BYTES, PART_BYTES, Limits, PartJoiner, decode_request, encode
 from potluck.wire.packing import can_pack, pack, pack_gradient
 from potluck.wire.tensors import encode_tensors
@@ -67,7 +66,7 @@ _MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one wh
 
 @dataclass(slots=True)
 class Handlers:
-    """All calls of one engine; implements `potluck.foreign.EngineCalls`."""
+    """All calls of one engine; implements `potluck.petals.server.EngineCalls`."""
 
     state: Service
     host: Host
@@ -194,7 +193,7 @@ class Handlers:
     def check_served(self, prefix: str, span: Span) -> None:
         self.state.admission.check_served(prefix, span)
 
-    async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
+    async def serve_session(self, stream: Stream, peer: PeerId, coding: sessions.SessionCoding) -> None:
         try:
             await serve_session(self.state, self._pushes, stream, peer, coding)
         finally:

@@ -26,14 +26,13 @@ import torch
 from torch import Tensor
 
 from potluck.errors import PotluckError
-from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Timing
 from potluck.tasks import cancel_and_wait, start_task
 from potluck.wire.packing import can_pack, pack
-from potluck.wire.sessions import digest_of
+from potluck.wire.sessions import SessionCoding, digest_of
 from potluck_engine.compute.step_loop import TAKEN_BACK
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.serving import admission

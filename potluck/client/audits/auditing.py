@@ -250,7 +250,7 @@ class Audits:
         except PotluckError as error:
             _log.info("layers %s: an auditor did not repeat the steps: %s", case.audited.hop.span.layers, error)
         else:
-            self._honest.note(kind, auditor.person, honest)
+            self._honest.record(kind, auditor.person, honest)
 
     async def _settle(self, case: _Case, auditor: _Party, recomputed: Window, limit: Limit) -> None:
         """Ask a third person's server who is right."""

@@ -17,7 +17,7 @@ PEOPLE = tuple(PersonId(name) for name in ("anne", "ben", "carl", "dora", "eve")
 def learned(*of_people: float, gap: float = 0.0) -> HonestDifferences:
     honest = HonestDifferences()
     for person, difference in zip(PEOPLE, of_people, strict=False):
-        honest.note(KIND, person, Honest(difference, gap))
+        honest.record(KIND, person, Honest(difference, gap))
     return honest
 
 
@@ -44,7 +44,7 @@ def test_the_margin_of_choices_is_learned_like_the_limit() -> None:
     def margin(*gaps: float) -> float:
         honest = HonestDifferences()
         for person, gap in zip(PEOPLE, gaps, strict=False):
-            honest.note(KIND, person, Honest(0.01, gap))
+            honest.record(KIND, person, Honest(0.01, gap))
         found = honest.limit(KIND, BRAIN)
         assert found is not None
         return found.gap
@@ -86,7 +86,7 @@ def test_one_person_cannot_choose_the_limit() -> None:
     assert limit(learned(0.01, 0.01, 5.0), BRAIN) == pytest.approx(0.014)
     many = learned(0.01, 0.01, 0.01)
     for _ in range(50):
-        many.note(KIND, PEOPLE[2], Honest(5.0))
+        many.record(KIND, PEOPLE[2], Honest(5.0))
     assert limit(many, BRAIN) == pytest.approx(0.014)
 
 
@@ -105,11 +105,11 @@ def test_a_person_who_computed_wrongly_is_forgotten() -> None:
 def test_three_windows_of_each_of_five_people_are_enough() -> None:
     honest = learned(0.01, 0.01, 0.01, 0.01)
     assert honest.wants(KIND, PEOPLE[0])
-    honest.note(KIND, PEOPLE[0], Honest(0.01))
-    honest.note(KIND, PEOPLE[0], Honest(0.01))
+    honest.record(KIND, PEOPLE[0], Honest(0.01))
+    honest.record(KIND, PEOPLE[0], Honest(0.01))
     assert not honest.wants(KIND, PEOPLE[0])
     assert honest.wants(KIND, PEOPLE[4])
-    honest.note(KIND, PEOPLE[4], Honest(0.01))
+    honest.record(KIND, PEOPLE[4], Honest(0.01))
     assert not honest.wants(KIND, PersonId("fay"))
     assert honest.wants(("4:8", "bfloat16"), PersonId("fay"))
 

@@ -23,7 +23,7 @@ from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host, Stream
-from potluck.petals import names as protocols
+from potluck.petals import names
 from potluck.petals.envelopes import read_envelope
 from potluck.petals.metadata import unpack
 from potluck.protocol.blocks import PeerId
@@ -79,9 +79,9 @@ class Recording:
             self.sent[name].append(body)
             return next(answers)
 
-        await host.serve_stream(protocols.INFERENCE, session, max_frame_bytes=1 << 26)
-        await host.serve_unary(protocols.FORWARD, call)
-        await host.serve_unary(protocols.BACKWARD, call)
+        await host.serve_stream(names.INFERENCE, session, max_frame_bytes=1 << 26)
+        await host.serve_unary(names.FORWARD, call)
+        await host.serve_unary(names.BACKWARD, call)
 
 
 def in_the_swarm(recording: Recording) -> tuple[SwarmClient, Any]:

@@ -18,7 +18,7 @@ from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Quote
 from potluck.protocol.records import Heartbeat, ServerState
-from potluck.routing import experience as pace
+from potluck.routing import experience
 from potluck.routing.experience import opening_silence_s
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
@@ -194,7 +194,7 @@ async def is_idle(server: BlockServer) -> bool:
 def test_a_session_moves_to_a_much_better_server_that_came_later(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(experience, "_LOOK_EVERY_S", 0.0)
     with world("0:4", inference_tps=50.0) as there, there.model.session(max_length=120) as session:
         (first,) = there.servers
         first.delay_s = lambda server: 0.08  # as it promised

@@ -9,7 +9,7 @@ from potluck_daemon.swarms.invites import (
     reach,
 )
 
-from potluck.p2p import listening as ports
+from potluck.p2p import listening
 
 
 def addresses(network: int, count: int) -> list[str]:
@@ -24,9 +24,9 @@ def test_an_invite_names_this_machine_then_members_met_then_the_peers_of_the_old
 @pytest.mark.parametrize("num_busy", [0, 3, 100])
 def test_a_port_is_found_however_many_are_busy(monkeypatch: pytest.MonkeyPatch, num_busy: int) -> None:
     def obstacle(addr: str) -> OSError | None:
-        return OSError() if int(ports.multiaddr_part(addr, "tcp") or 0) < USUAL_PORT + num_busy else None
+        return OSError() if int(listening.multiaddr_part(addr, "tcp") or 0) < USUAL_PORT + num_busy else None
 
-    monkeypatch.setattr(ports, "_obstacle", obstacle)
+    monkeypatch.setattr(listening, "_obstacle", obstacle)
     assert free_port() == USUAL_PORT + num_busy
 
 

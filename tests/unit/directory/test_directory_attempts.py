@@ -22,7 +22,7 @@ ANA, MALLORY = peers("ana", 3), peers("mallory", 9)
 def silent(*those: PeerId, now: float = 0.0) -> Attempts:
     attempts = Attempts(person_of)
     for peer in those:
-        attempts.note(peer, now, answered=False)
+        attempts.record(peer, now, answered=False)
     return attempts
 
 
@@ -38,7 +38,7 @@ def test_several_silent_servers_make_the_others_of_their_person_doubtful(num_sil
     assert attempts.is_doubtful(MALLORY[0], 1.0)
     assert attempts.is_doubtful(MALLORY[8], 1.0) is is_doubtful
     assert not attempts.is_doubtful(ANA[0], 1.0)
-    attempts.note(MALLORY[8], 1.0, answered=True)
+    attempts.record(MALLORY[8], 1.0, answered=True)
     assert not attempts.is_doubtful(MALLORY[8], 1.0)
     assert attempts.is_doubtful(MALLORY[7], 1.0) is is_doubtful
 
@@ -53,14 +53,14 @@ def test_a_failure_counts_for_ten_minutes_and_is_tried_again_after_one() -> None
     assert attempts.is_due(MALLORY[8], 0.0)
     assert not attempts.is_due(PeerId("stranger"), 0.0)
     assert [attempts.is_doubtful(MALLORY[8], now) for now in (599.9, 600.0)] == [True, False]
-    attempts.note(MALLORY[0], 60.0, answered=True)
+    attempts.record(MALLORY[0], 60.0, answered=True)
     assert attempts.is_due(MALLORY[0], 60.0)
 
 
 def test_old_outcomes_fill_no_memory() -> None:
     attempts = silent(*(PeerId(f"{number} x") for number in range(100)))
-    attempts.note(ANA[0], 599.0, answered=False)
-    attempts.note(ANA[1], 660.0, answered=True)
+    attempts.record(ANA[0], 599.0, answered=False)
+    attempts.record(ANA[1], 660.0, answered=True)
     assert attempts._outcomes == {"ana": {ANA[0]: (599.0, False), ANA[1]: (660.0, True)}}
 
 

@@ -157,7 +157,7 @@ async def test_servers_that_list_nobody_hide_nobody_whose_heartbeat_is_known() -
 
         for liar in servers[:2]:
             liar.host.unary_handlers |= {exchange.COMPARE: all_differ, exchange.FETCH: nobody}
-            await reader.reader.ask(liar.peer_id)
+            await reader.reader.read_from(liar.peer_id)
         assert len(reader.table.live(time.time())) == 4
 
 
@@ -167,10 +167,10 @@ async def test_who_is_listed_by_the_nodes_of_several_people_no_more_is_forgotten
         network.person_of = lambda peer, ticket=b"": owners.get(peer, PersonId(peer))
         reader = await reader_in(network)
         gone = Identity.generate()
-        await reader.reader.take([sealed_record(gone)])  # of a server whose heartbeat nobody has
+        await reader.reader.check_and_add([sealed_record(gone)])  # of a server whose heartbeat nobody has
         for server in servers:
             assert reader.table.get(Kind.RECORD, gone.peer_id) is not None
-            await reader.reader.ask(server.peer_id)
+            await reader.reader.read_from(server.peer_id)
         assert reader.table.get(Kind.RECORD, gone.peer_id) is None
 
 
@@ -180,11 +180,11 @@ async def test_a_server_whose_heartbeats_others_hold_back_is_asked_itself() -> N
     reader = await reader_in(network, clock)
     asked = honest.calls[exchange.COMPARE]
     clock.now += HEARTBEAT_TTL_S - 6.0
-    await reader.reader.hear_from_silent(8)
+    await reader.reader.refresh_silent(8)
     assert honest.calls[exchange.COMPARE] == asked, "its heartbeat is still good for a while"
     silent.kill()
     clock.now += 2.0
-    await reader.reader.hear_from_silent(8)
+    await reader.reader.refresh_silent(8)
     clock.now += 5.0
     assert reader.table.live_peers(clock()) == [honest.peer_id]
     assert honest.calls[exchange.COMPARE] == asked + 1
@@ -201,7 +201,7 @@ async def test_a_reader_asks_one_person_after_another_and_lets_no_silent_server_
     before = [host.calls[exchange.COMPARE] for host in servers[:3]]
     for _ in range(3):
         clock.now += 1.0
-        assert await reader._ask()
+        assert await reader._read_server()
     assert [host.calls[exchange.COMPARE] - count for host, count in zip(servers, before, strict=False)] == [1, 1, 1]
 
 
@@ -229,7 +229,7 @@ async def beating(network: FakeNetwork, clock: Clock) -> FakeHost:
             if subkey == host.peer_id:
                 stored = msgpack.unpackb(msgpack.unpackb(payload))
                 sealed = Sealed(host.identity.public_key, Kind.HEARTBEAT, **stored)
-                own.take(unseal(SWARM, sealed, now=clock()))
+                own.add(unseal(SWARM, sealed, now=clock()))
         answer = Answers(own, clock()).compare(decode(Compare, body))
         return encode_answer(Compared(b"", answer.news))
 
@@ -372,8 +372,8 @@ async def test_news_above_a_persons_share_are_kept_and_not_passed_on() -> None:
         assert gossip is not None
         gossip._spread_of = RateLimiter(0)
         gossip._hot.clear()
-        news = await gossip.reader.take([sealed_record(Identity.generate())])
-        gossip._note(news)
+        news = await gossip.reader.check_and_add([sealed_record(Identity.generate())])
+        gossip._queue(news)
         assert len(news) == 1
         assert not gossip._hot
 
@@ -409,8 +409,8 @@ def test_records_come_page_by_page_and_ghosts_delay_nobody(num_ghosts: int) -> N
         record = unseal(SWARM, sealed_record(identity, adapters=LONG if identity in ghosts else ()), now=now)
         live, at = beat_of(identity.peer_id), record.sequence
         beat = seal(SWARM, identity, live, sequence=now, expiration=now + 30, record=at)
-        table.take(record)
-        table.take(unseal(SWARM, beat, now=now))
+        table.add(record)
+        table.add(unseal(SWARM, beat, now=now))
     names = {identity.peer_id for identity in ghosts}
     table.person_of = lambda peer: PersonId("mallory" if peer in names else peer)
     answers, after, pages = Answers(table, now), b"", []
@@ -447,9 +447,9 @@ async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> 
             return encode_answer(Fetched.of(forged))
 
         server.host.unary_handlers[exchange.FETCH] = lie
-        await reader.reader.take([sealed_record(Identity.generate())])  # so that there is something to ask for
+        await reader.reader.check_and_add([sealed_record(Identity.generate())])  # so that there is something to ask for
         with pytest.raises(RemoteError) as refusal:
-            await reader.reader.ask(server.peer_id)
+            await reader.reader.read_from(server.peer_id)
         assert refusal.value.code is Code.BAD_REPLY
         assert len(asked) == 1
 

@@ -29,7 +29,7 @@ def beat(at: float, goes_with: float, state: ServerState = ServerState.ONLINE, *
 def table_of(*announcements: Announcement) -> Table:
     table = Table()
     for announcement in announcements:
-        table.take(announcement)
+        table.add(announcement)
     return table
 
 
@@ -45,9 +45,9 @@ def test_the_newest_counts_in_whatever_order_they_come() -> None:
 
 def test_a_server_whose_heartbeat_overtakes_its_record_stays_what_it_was() -> None:
     table = Table()
-    assert all(table.take(announcement) for announcement in (*OLD, NEW[1]))
-    assert not table.take(NEW[1]), "no news twice"
-    assert not table.take(beat(NOW + 0.5, NOW + 1)), "nor an older heartbeat after a newer one"
+    assert all(table.add(announcement) for announcement in (*OLD, NEW[1]))
+    assert not table.add(NEW[1]), "no news twice"
+    assert not table.add(beat(NOW + 0.5, NOW + 1)), "nor an older heartbeat after a newer one"
     (server,) = table.live(NOW + 2)
     assert server.span == Span(0, 4)
     assert not table.live(NOW + 30), "but not for longer than its last heartbeat lasts"
@@ -55,11 +55,11 @@ def test_a_server_whose_heartbeat_overtakes_its_record_stays_what_it_was() -> No
 
 def test_only_a_new_sequence_number_is_news_and_a_later_end_is_kept() -> None:
     table = table_of(OLD[0])
-    assert not table.take(OLD[0])
+    assert not table.add(OLD[0])
     later = record(0, NOW, lasts_s=400)
-    assert not table.take(later)
+    assert not table.add(later)
     assert table.get(Kind.RECORD, ME.peer_id) is later
-    assert table.take(NEW[0])
+    assert table.add(NEW[0])
 
 
 def test_a_goodbye_counts_at_once() -> None:
@@ -70,15 +70,15 @@ def test_the_version_changes_with_what_is_served_by_whom_and_not_with_each_heart
     table, versions = Table(), []
     goodbye = beat(NOW + 3, NOW + 1, ServerState.OFFLINE)
     for announcement in (*OLD, beat(NOW + 0.5, NOW), *NEW, beat(NOW + 2, NOW + 1), goodbye):
-        table.take(announcement)
+        table.add(announcement)
         versions.append(table.version)
     assert versions == [1, 2, 2, 3, 3, 3, 4]
 
 
 def test_a_full_table_takes_no_further_server_and_still_follows_those_it_has() -> None:
     table = Table(max_servers=1)
-    assert [table.take(record(0, NOW, who)) for who in (ME, ANA)] == [True, False]
-    assert table.take(NEW[0])
+    assert [table.add(record(0, NOW, who)) for who in (ME, ANA)] == [True, False]
+    assert table.add(NEW[0])
 
 
 def test_what_is_over_is_forgotten() -> None:
@@ -99,9 +99,9 @@ def test_a_server_that_fell_silent_is_hidden_until_its_next_heartbeat_even_if_th
         table.hide(ME.peer_id, NOW)
         assert not table.live_peers(NOW + 1)
         assert table.version > version, "what others were told is no longer right"
-        table.take(beat(NOW, NOW))
+        table.add(beat(NOW, NOW))
         assert not table.live_peers(NOW + 1), "the heartbeat that was known then"
-        table.take(later)
+        table.add(later)
         assert table.live_peers(NOW + 2) == [ME.peer_id]
 
 
@@ -119,7 +119,7 @@ def test_a_person_with_too_many_servers_keeps_the_same_ones_in_every_order_and_d
     for order in (records, records[::-1]):
         table = Table(lambda peer, _=b"": PersonId("mallory" if peer in names else peer))
         for each in order:
-            table.take(each)
+            table.add(each)
         kept.append(set(table.all(Kind.RECORD)))
         assert table.num_people == 3
     assert kept[0] == kept[1]
@@ -131,15 +131,15 @@ def test_in_a_full_table_the_person_with_the_most_servers_gives_way() -> None:
     ghosts = [Identity.generate() for _ in range(4)]
     names = {ghost.peer_id for ghost in ghosts}
     table = Table(lambda peer, _=b"": PersonId("mallory" if peer in names else peer), max_servers=4)
-    assert all(table.take(record(0, NOW, who)) for who in ghosts)
-    assert [table.take(record(0, NOW, who)) for who in (ME, ANA, OMAR, Identity.generate())] == [True] * 3 + [False]
+    assert all(table.add(record(0, NOW, who)) for who in ghosts)
+    assert [table.add(record(0, NOW, who)) for who in (ME, ANA, OMAR, Identity.generate())] == [True] * 3 + [False]
     assert {ME.peer_id, ANA.peer_id, OMAR.peer_id} < set(table.all(Kind.RECORD))
 
 
 def test_the_servers_of_people_who_are_no_members_are_not_taken_and_do_not_stay() -> None:
     members = {ME.peer_id, ANA.peer_id}
     table = Table(lambda peer, _=b"": PersonId(peer) if peer in members else None)
-    assert [table.take(record(0, NOW, who)) for who in (ME, ANA, OMAR)] == [True, True, False]
+    assert [table.add(record(0, NOW, who)) for who in (ME, ANA, OMAR)] == [True, True, False]
     members.discard(ANA.peer_id)
     table.expire(NOW)
     assert list(table.all(Kind.RECORD)) == [ME.peer_id]

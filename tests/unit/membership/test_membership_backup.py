@@ -7,7 +7,7 @@ from helpers.members import NOW_S, decided, founded
 from potluck_control.methods.members import MIN_PASSWORD_CHARS
 
 from potluck.errors import UsageError
-from potluck.membership import backup as sealing
+from potluck.membership import backup
 from potluck.membership.backup import MAX_BACKUP_BYTES, back_up, read_backup, seal, unseal
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
@@ -19,7 +19,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture(autouse=True)
 def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing, "_COST", 14)
+    monkeypatch.setattr(backup, "_COST", 14)
 
 
 def test_a_backup_on_another_computer_is_the_same_person_with_a_further_computer(tmp_path: Path) -> None:
@@ -82,15 +82,15 @@ def test_another_password_and_a_changed_byte_are_refused() -> None:
 
 def test_a_backup_with_a_key_of_another_cost_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for cost in (14, 15, 16, 18):  # 20 takes 1 GiB
-        monkeypatch.setattr(sealing, "_COST", cost)
+        monkeypatch.setattr(backup, "_COST", cost)
         sealed = seal(b"secret", PASSWORD)
         assert sealed[15:17] == bytes((1, cost))
-        monkeypatch.setattr(sealing, "_COST", 17)
+        monkeypatch.setattr(backup, "_COST", 17)
         assert unseal(sealed, PASSWORD) == b"secret"
 
 
 def test_a_short_password_is_refused() -> None:
-    with pytest.raises(UsageError, match=f"at least {sealing.MIN_PASSWORD_CHARS}"):
+    with pytest.raises(UsageError, match=f"at least {backup.MIN_PASSWORD_CHARS}"):
         seal(b"secret", "x" * (MIN_PASSWORD_CHARS - 1))
 
 
@@ -102,7 +102,7 @@ def test_other_files_newer_ones_and_absurd_costs_are_refused_at_once(
     place: int, value: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sealed = bytearray(seal(b"secret", PASSWORD))
-    monkeypatch.setattr(sealing, "Scrypt", None)  # nothing is computed
+    monkeypatch.setattr(backup, "Scrypt", None)  # nothing is computed
     sealed[place] = value
     with pytest.raises(UsageError, match=words):
         unseal(bytes(sealed), PASSWORD)

@@ -345,7 +345,7 @@ async def test_a_node_compares_with_connected_peers_only(there: World, monkeypat
         asked.append(peer)
         await asyncio.sleep(0)
 
-    ana.compare = note  # type: ignore[method-assign]
+    ana._exchange.compare = note  # type: ignore[assignment]
     await there.quiet()
     assert set(asked) == connected
     connected.clear()

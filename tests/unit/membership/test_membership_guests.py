@@ -122,7 +122,7 @@ def test_a_guest_whom_nobody_confirms_is_forgotten_by_all_although_they_compare(
         compare(one, other, later)
     for node in (one, other):
         assert [each.name for each in node.guests.values()] == ["Cleo"]
-    one.meet(read_record(bob.application).body.person, later)  # type: ignore[union-attr]
+    one.renew_guest(read_record(bob.application).body.person, later)  # type: ignore[union-attr]
     assert heard(one, bob, now_s=later) == ["Bob"], "whoever comes in person is taken again"
 
 
@@ -136,16 +136,16 @@ def test_an_invite_that_is_ahead_of_its_chain_counts_for_guests_while_its_author
     theirs = Invite(bob.swarm, seed, new[-1].data)
     newcomer = applying(theirs, "Dora")
     assert heard(node, newcomer) == []
-    assert node.vouch(new[-1])
+    assert node.add_shown_invite(new[-1])
     assert heard(node, newcomer) == ["Dora"]
     assert confirmed(ana, node) == ([], []), "no leader's chain says so yet"
     told = ana.members()
-    told.vouch(new[-1])
+    told.add_shown_invite(new[-1])
     heard(told, newcomer)
     told.learn(bob.members(), NOW_S)
     assert confirmed(ana, told) == (["Dora"], [])
     node.learn(decided(ana, *dismiss(node, among(node, "Bob"))).members(), NOW_S)
     assert not node.guests
-    assert not node.vouch(new[-1])
+    assert not node.add_shown_invite(new[-1])
     stranger, _ = invited(founded(Identity.generate()))
-    assert not any(node.vouch(record) for record in stranger.members())
+    assert not any(node.add_shown_invite(record) for record in stranger.members())

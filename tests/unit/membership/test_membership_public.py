@@ -79,7 +79,7 @@ async def test_an_enroller_takes_so_many_from_one_part_of_the_network_a_day(ther
     newcomers = Newcomers()
     for address, place in (("192.0.2.7", "192.0.2.0/24"), ("2001:db8:1:2::9", "2001:db8:1::/48"), ("x", "unknown")):
         assert place_of(address) == place
-        assert newcomers.take(place, NOW_S)
+        assert newcomers.admit(place, NOW_S)
 
 
 async def test_members_carry_newcomers_to_an_enroller_and_let_nobody_in_themselves(there: World) -> None:

@@ -86,35 +86,35 @@ def test_hostile_bytes_are_ignored() -> None:
 
 def test_a_node_is_news_once_and_again_when_it_moved_and_never_where_nobody_can_dial_it() -> None:
     found = NodesNearby()
-    assert not found.note(Datagram(PEER, 0, asks=True), "10.0.0.2")
-    assert not found.note(HERE, "239.255.80.76")
-    assert not found.note(HERE, "not an address")
+    assert not found.record(Datagram(PEER, 0, asks=True), "10.0.0.2")
+    assert not found.record(HERE, "239.255.80.76")
+    assert not found.record(HERE, "not an address")
     assert found.addresses == {}
-    assert found.note(HERE, "10.0.0.2")
-    assert not found.note(HERE, "10.0.0.2")
-    assert found.note(HERE, "10.0.0.3")
+    assert found.record(HERE, "10.0.0.2")
+    assert not found.record(HERE, "10.0.0.2")
+    assert found.record(HERE, "10.0.0.3")
     assert found.addresses == {PEER: "/ip4/10.0.0.3/tcp/31330"}
 
 
 def test_a_node_that_fell_silent_is_forgotten_and_news_when_it_is_back() -> None:
     found = NodesNearby()
-    found.note(HERE, "10.0.0.2", 5.0)
+    found.record(HERE, "10.0.0.2", 5.0)
     assert not found.forget_silent(5.0)
     assert found.places == ("10.0.0.2:31330",)
     assert found.forget_silent(6.0)
     assert found.places == ()
-    assert found.note(HERE, "10.0.0.2", 7.0)
+    assert found.record(HERE, "10.0.0.2", 7.0)
 
 
 def test_one_computer_cannot_crowd_out_the_others_and_all_fill_no_more_than_a_bounded_table() -> None:
     found = NodesNearby()
-    found.note(HERE, "10.0.0.2")
+    found.record(HERE, "10.0.0.2")
     for number in range(1000):
-        found.note(Datagram(named(number), 1, asks=False), "10.0.0.66")
+        found.record(Datagram(named(number), 1, asks=False), "10.0.0.66")
     assert PEER in found.addresses
     assert len(found.addresses) == 5
     for number in range(1000):
-        found.note(Datagram(named(number), 1, asks=False), f"10.0.{number // 250}.{number % 250}")
+        found.record(Datagram(named(number), 1, asks=False), f"10.0.{number // 250}.{number % 250}")
     assert len(found.addresses) == 16
 
 
@@ -134,10 +134,10 @@ async def test_a_node_notes_others_of_its_swarm_and_never_itself() -> None:
     told: list[tuple[str, ...]] = []
     nearby = NearbySearch(KEY, PEER, clock=lambda: NOW_S, on_change=told.append)
     other = Datagram(Identity.generate().peer_id, 31331, asks=False)
-    nearby.hear(encode(HERE, KEY, NOW_S), "10.0.0.2")
-    nearby.hear(encode(other, OTHER_KEY, NOW_S), "10.0.0.2")
+    nearby.receive(encode(HERE, KEY, NOW_S), "10.0.0.2")
+    nearby.receive(encode(other, OTHER_KEY, NOW_S), "10.0.0.2")
     assert not nearby.news.is_set()
-    nearby.hear(encode(other, KEY, NOW_S), "10.0.0.2")
+    nearby.receive(encode(other, KEY, NOW_S), "10.0.0.2")
     assert nearby.news.is_set()
     assert list(nearby.found.addresses) == [other.peer]
     assert told == [("10.0.0.2:31331",)]
@@ -160,9 +160,9 @@ async def test_one_answer_serves_all_who_ask_within_a_second(monkeypatch: pytest
     monkeypatch.setattr(NearbySearch, "announce", lambda self, *, asks: said.append(asks))
     nearby = NearbySearch(KEY, PEER, clock=lambda: NOW_S)
     asks = encode(Datagram(Identity.generate().peer_id, 0, asks=True), KEY, NOW_S)
-    nearby.hear(asks, "10.0.0.2")
+    nearby.receive(asks, "10.0.0.2")
     assert said == []  # nobody can dial this node
     nearby.port = 31330
     for _ in range(20):
-        nearby.hear(asks, "10.0.0.2")
+        nearby.receive(asks, "10.0.0.2")
     assert said == [False]

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from potluck.errors import NetworkError
-from potluck.p2p import reception as silence
+from potluck.p2p import reception
 from potluck.p2p.reception import MAX_LOOKS, disconnect_strangers, relays_in
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
@@ -22,7 +22,7 @@ async def _ended(
     monkeypatch: pytest.MonkeyPatch, looks: list[dict[PeerId, list[str]] | None], asked: list[PeerId]
 ) -> list[PeerId]:
     """Return whom `disconnect_strangers` disconnects in these looks; all but EVE are known."""
-    monkeypatch.setattr(silence, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(reception, "INTERVAL_S", 0.0)
     ended: list[PeerId] = []
 
     async def neighbours() -> dict[PeerId, list[str]]:

@@ -105,7 +105,7 @@ def test_two_equally_slow_servers_are_never_exchanged_for_each_other() -> None:
     slowness = Slowness()
     first = paced(0.05, 0.2)
     assert first.is_worth(0.05)
-    slowness.note(PeerId("a"), first.ratio, now=0.0)
+    slowness.record(PeerId("a"), first.ratio, now=0.0)
     second = paced(0.05, 0.2)
     moves = [now for now in range(0, 90, 10) if second.is_worth(0.05 * slowness.current(float(now))["a"])]
     assert moves == []
@@ -113,11 +113,11 @@ def test_two_equally_slow_servers_are_never_exchanged_for_each_other() -> None:
 
 def test_slowness_fades_and_a_good_pace_clears_it() -> None:
     slowness = Slowness()
-    slowness.note(PeerId("a"), 4.0, now=10.0)
+    slowness.record(PeerId("a"), 4.0, now=10.0)
     assert slowness.current(130.0) == {"a": 2.0}
     assert slowness.current(250.1) == {}
-    slowness.note(PeerId("a"), 4.0, now=300.0)
-    slowness.note(PeerId("a"), 1.2, now=301.0)
+    slowness.record(PeerId("a"), 4.0, now=300.0)
+    slowness.record(PeerId("a"), 1.2, now=301.0)
     assert slowness.current(301.0) == {}
 
 

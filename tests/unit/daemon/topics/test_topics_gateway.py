@@ -333,7 +333,8 @@ async def test_one_that_stays_follows_the_model_of_its_swarm_and_the_setting_of_
     assert (moved.url, moved.token) == ("http://127.0.0.1:21872/v1", first.token)
     joined = JoinedSwarms(daemon.places.swarms_file)
     membership = joined.load()["friends"]
-    joined.keep(replace(membership, swarm=replace(membership.swarm, model="better-model")))
+    renamed = replace(membership, swarm=replace(membership.swarm, model="better-model"))
+    joined.change("friends", lambda _: renamed)
     topic_of(daemon).tick(2000.0)
     renewed = await until(ask, lambda now: now.model == "better-model" and now.url)
     assert (renewed.url, renewed.token) == (moved.url, moved.token)

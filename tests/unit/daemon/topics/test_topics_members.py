@@ -248,7 +248,8 @@ async def test_an_admin_invites_no_more_people_than_the_founder_allows(ask: Ask,
     admin, _ = bob
     await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True, seats=5))
     founder = daemon.parts.configuration.swarms.find("home")
-    daemon.parts.configuration.swarms.keep(admin.with_records(read_all(founder.records), time.time()))
+    learned = admin.with_records(read_all(founder.records), time.time())
+    daemon.parts.configuration.swarms.change("home", lambda _: learned)
     daemon.parts.configuration.remember_met(founder.swarm, [ADDRESS])
     with pytest.raises(ControlError, match="more people than you may invite"):
         await ask(schema.INVITE, InviteParams(people=6))
@@ -303,7 +304,7 @@ async def test_the_status_says_who_is_confirmed_and_when_a_leader_was_heard(ask:
     hear(daemon, leader_heard=True)
     assert (await ask(members.LIST)).leader_heard_at == pytest.approx(time.time(), abs=60)
     guest, _ = apply_for(daemon, "Cleo")
-    daemon.parts.configuration.swarms.keep(guest)
+    daemon.parts.configuration.swarms.change("home", lambda _: guest)
     daemon.parts.configuration.reload()
     assert daemon.parts.configuration.is_applicant
     founder = bob[0].with_records(read_all([guest.invite, guest.application]), time.time())
