@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import VERSIONS, run
-from potluck.blocks.formats.layers import Int4Matrix, Int8Matrix, QuantizedExperts, QuantizedLinear
+from potluck.blocks.formats.layers import QuantizedExperts, QuantizedLinear
+from potluck.blocks.formats.matrices import Int4Matrix, Int8Matrix
 
 _CAPABILITIES = (80, 86, 89, 90, 120)
 _QUICK = ((90, VERSIONS[0]), (89, VERSIONS[1]))

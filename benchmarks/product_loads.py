@@ -16,7 +16,8 @@ from triton import knobs
 
 from benchmarks.ptx_alignment import instructions, writes_of
 from benchmarks.recorded_kernels import read_program, take_for_card, usage_of
-from potluck.blocks.formats.layers import Int4Matrix, QuantizedLinear
+from potluck.blocks.formats.layers import QuantizedLinear
+from potluck.blocks.formats.matrices import Int4Matrix
 from potluck.blocks.kernels.products import multiply
 
 _SHAPES = ((4096, (4096, 1024, 1024)), (4096, (4096,)), (4096, (14336, 14336)), (14336, (4096,)))

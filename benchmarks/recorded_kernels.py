@@ -27,6 +27,7 @@ from triton.runtime import driver
 from benchmarks.kernel_blocks import take_cpu_for_gpu
 from benchmarks.ptx_alignment import Access, accesses
 from potluck.blocks.formats import layers as formats
+from potluck.blocks.formats import matrices
 from potluck.blocks.kernels import support as kernel_support
 from potluck.blocks.span import trial
 from potluck.blocks.span.block_span import BlockSpan, build_empty
@@ -100,7 +101,7 @@ def _recorded(capability: int) -> dict[str, tuple[Any, str]]:
     take_cpu_for_gpu()
     comparing: Any = trial
     comparing._check_equal = lambda *results: None  # nothing was computed
-    formats._CHUNK_ROWS = 1 << 40  # conversion on meta takes time for each chunk only
+    matrices._CHUNK_ROWS = 1 << 40  # conversion on meta takes time for each chunk only
     for config, (weights, cache) in product(_models(), _FORMS):
         blocks = f"{config.model_type}, weights {weights}, cache {cache}"
         held = blocks_on_card(config, weights)

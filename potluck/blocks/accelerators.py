@@ -1,10 +1,8 @@
-"""How kinds of devices differ apart from computing: how to wait for them, their memory, and copies in the background.
+"""Knows how kinds of devices differ apart from computing: waiting, memory, and copies in the background.
 
 An Apple GPU (`mps`) computes in the machine's own memory and has one queue of work. It may read the source of an
 asynchronous copy so late that the source already holds something else (pytorch#189690). This module knows nothing of
 blocks.
-
-Returns free memory of the heap to the system.
 """
 
 from __future__ import annotations
@@ -24,14 +22,6 @@ from torch import Tensor
 
 from potluck.allowance import cores, memory
 
-
-def trim_heap() -> None:
-    """Return freed memory, which the C library caches, to the system."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
-    if trim is not None:
-        trim(0)
-
-
 _kept: list[Any] = []  # functions that `keep_until_release` returned
 
 
@@ -48,6 +38,14 @@ class DeviceMemory:
     free: int
     used: int
     is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoKernels:
+    """A reason why a device runs no Triton kernels, and what the user can do, for people; `hint` may be empty."""
+
+    reason: str
+    hint: str = ""
 
 
 def memory_of(device: torch.device) -> DeviceMemory:
@@ -115,6 +113,13 @@ def is_lost(device: torch.device) -> bool:
     except Exception:  # the context returns its first error, of whatever class, for ever
         return True
     return False
+
+
+def trim_heap() -> None:
+    """Return freed memory, which the C library caches, to the system."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
+    if trim is not None:
+        trim(0)
 
 
 def trim_memory(device: torch.device) -> None:

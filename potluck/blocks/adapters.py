@@ -202,7 +202,7 @@ class Adapters:
             some = (x if tokens is _ALL else x[..., tokens, :]).to(addition.down.dtype)
             added = functional.linear(functional.linear(some, addition.down), addition.up) * addition.scale
             if tokens is _ALL:
-                output = (output + added).to(output.dtype)  # as peft does where the adapter has more digits
+                output = (output + added).to(output.dtype)  # peft rounds so, too
             else:  # tokens of several callers, which never need gradients
                 output[..., tokens, :] += added
         return output

@@ -1,7 +1,7 @@
-"""Defines the cache that `generate()` passes on. It holds the sessions at the servers that hold keys and values.
+"""Defines the cache that `generate()` passes to the model. It holds sessions at the servers that hold keys and values.
 
 There is one session for each group of rows with equal padding. The methods are those that transformers calls. A pass
-without a cache returns one too, as local models do: it keeps the inputs and opens sessions once somebody goes on.
+without a cache returns one too, as local models do: it keeps the inputs, and opens sessions when the text continues.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
 
 
-_ROOM_TOKENS = 256  # for those that follow an input, in a cache whose user named no length
+_ROOM_TOKENS = 256  # room after the first input, in a cache whose user named no length
 
 
 class _Inputs(NamedTuple):
-    """The inputs of a pass that no server keeps: as of `RemoteCache.step`."""
+    """The inputs of a pass that no server keeps: the arguments of `RemoteCache.step`."""
 
     hidden: Tensor
     mask: Tensor | None
@@ -43,7 +43,7 @@ class _Inputs(NamedTuple):
 
 
 class RemoteCache(Cache):  # type: ignore[misc]
-    """The sessions of one batch. They end with `close`, or when nothing refers to the cache any more."""
+    """The sessions of one batch. They end with `close`, or when nothing references the cache any more."""
 
     def __init__(
         self,
@@ -61,13 +61,13 @@ class RemoteCache(Cache):  # type: ignore[misc]
         """Store the settings; the first step opens the sessions.
 
         Args:
-            max_length: tokens a row, padding included; None: room for a few more than the first step has.
-            span: the blocks; None takes all.
-            may_grow: whether the sessions are opened again, larger, when they are full.
-            is_deferred: whether sessions wait for the second step, while the first one is computed without them.
-            config, sharing: as in `SwarmClient.new_session`.
+            max_length: tokens of a row, padding included; None: room for a few more than the first step has.
+            span: the blocks; None: all.
+            may_grow: whether full sessions are opened again with more room.
+            is_deferred: whether the first step is computed without sessions, which the second one opens.
+            config, sharing: see `SwarmClient.new_session`.
             prefix: trained keys and values before the first token, of all blocks of the model.
-            is_together: whether generations are decoded together with those of other such caches (`together.py`).
+            is_together: whether texts share steps with those of other such caches (`Together`).
         """
         super().__init__(layers=[])
         self._config = config or client.config
@@ -80,13 +80,13 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self.is_together = is_together
         self._prefix_tokens: int = 0 if prefix is None else prefix.get_seq_length()
         self._client = client
-        self._inputs: _Inputs | None = None  # of a pass without sessions; they are opened with the next step
+        self._inputs: _Inputs | None = None  # inputs of a pass without sessions, which the next step opens
         self._length = 0  # tokens a row so far, padding included
         self._batch = 0
         self._groups: tuple[RowGroup, ...] = ()
         self._sessions: list[InferenceSession] = []
-        self.output: Tensor  # of the last step, [batch, tokens, hidden_size]
-        self.routes: list[RouteReport] = []  # of the sessions, which they outlive
+        self.output: Tensor  # the last step's, [batch, tokens, hidden_size]
+        self.routes: list[RouteReport] = []  # the sessions' reports, which outlive the sessions
         self._order: Tensor | None = None  # [batch] int64: a reorder to send with the next step
         # The finaliser holds the list, not the cache, which it would otherwise keep alive.
         self._end = weakref.finalize(self, _end_sessions, client, self._sessions)
@@ -104,7 +104,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
             hidden: [batch, tokens, hidden_size].
             mask: [batch, tokens so far and new] with zeros for padding on the left, or None.
             prompts: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size]; used with the first tokens only.
-            adapter: the caller's own; sessions keep the one that they began with.
+            adapter: the caller's own adapter; sessions keep the one that they began with.
         """
         batch, tokens, _ = hidden.shape
         if not self._end.alive:
@@ -118,7 +118,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
             self._begin(batch, tokens, mask, adapter)
         else:
             self._check_goes_on(batch, tokens, mask)
-        order, self._order = self._order, None  # the sessions keep it from here on, even if the step fails
+        order, self._order = self._order, None  # the sessions keep it now, even if the step fails
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
         self.output = join_groups(parts, hidden)
@@ -162,13 +162,13 @@ class RemoteCache(Cache):  # type: ignore[misc]
         return self.is_one_row and self._sessions[0].most_windows > 1
 
     def arrived(self, length: int) -> None:
-        """Note that the first `length` tokens have gone through all blocks and stay."""
+        """Record that the first `length` tokens have gone through all blocks and stay."""
         self._length = length
 
-    def note_inputs(
+    def keep_inputs(
         self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None
     ) -> None:
-        """Remember what was just computed without sessions; arguments as of `step`."""
+        """Keep what was just computed without sessions; arguments as in `step`."""
         self._inputs, self.is_deferred = _Inputs(hidden, mask, prompts, adapter), False
         self._batch, self._length = hidden.shape[0], hidden.shape[1]
 
@@ -176,7 +176,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         """End the sessions at the servers. Idempotent."""
         self._end()
 
-    # What transformers asks of a cache.
+    # The interface of a transformers cache.
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self._prefix_tokens + self._length
@@ -186,7 +186,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
 
     @property
     def max_cache_len(self) -> int:
-        """The same for peft, which asks caches that it does not know."""
+        """Return the same; peft reads this of caches that it does not know."""
         return self.get_max_length()
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
@@ -271,7 +271,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
             raise
 
     def _send_inputs(self) -> None:
-        """Open sessions for the inputs of an earlier pass, because they are about to be changed."""
+        """Open sessions for the inputs of an earlier pass, because they are about to change."""
         if self._inputs is not None:
             hidden, mask = self._inputs[:2]
             self._step_after_inputs(self._inputs, hidden[:, :0], mask)
@@ -325,13 +325,13 @@ class RemoteCache(Cache):  # type: ignore[misc]
             order = _order_within(group, order)
         if prompts is not None and prompts.shape[1] > 1 and group.rows is not None:
             prompts = prompts.index_select(1, group.rows)
-        part = group.take(hidden, column, hidden.shape[1])
+        part = group.select(hidden, column, hidden.shape[1])
         position = self._length + column - group.start
         return group, await self._sessions[index].step(part, position, order=order, prompts=prompts), column
 
 
 def _refuse_missing_mask(groups: tuple[RowGroup, ...]) -> None:
-    """Refuse to go on without a mask where there was padding; a local model would now see the padding."""
+    """Refuse to continue without a mask where there was padding; a local model would now see the padding."""
     if any(group.start for group in groups):
         raise UsageError("this session began with padding", hint="pass the attention mask of all tokens so far")
 

@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 
 def log_wrong(text: str) -> None:
-    """Log that a server computed wrongly as a warning."""
+    """Log as a warning that a server returned wrong results."""
     log.warning("%s", text)
 
 
 def log_waiting(reason: TryAgainError | None) -> None:
-    """Log why the client cannot join yet as a warning."""
+    """Log as a warning why the client can't join yet."""
     if reason is not None:
         log.warning("%s", joining_text(reason))
 
@@ -37,30 +37,30 @@ def joining_text(reason: TryAgainError) -> Sentence:
 class ClientConfig:
     """The time limits of a client and the sizes of its requests. The defaults suit the internet and a loopback."""
 
-    connect_timeout_s: float = 5.0  # to open a stream; the same as in Petals
-    request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; the limit of Petals servers
-    max_wait_s: float = 120.0  # for a member that answers, and for servers of blocks that nobody serves
-    on_waiting: OnWaiting = log_waiting  # told why the client cannot join yet
+    connect_timeout_s: float = 5.0  # limit to open a stream; the same as in Petals
+    request_timeout_s: float = 180.0  # limit for a server that still answers pings; the same as in Petals
+    max_wait_s: float = 120.0  # limit to find a member that answers, and servers of blocks that nobody serves
+    on_waiting: OnWaiting = log_waiting  # gets the reason why the client can't join yet
     finds_nearby: bool = False  # also ask the local network for members
-    refresh_period_s: float = 15.0  # between two readings of the directory
-    silence_before_ping_s: float = 1.0  # at most, before the client pings a server that has not answered
-    ping_timeout_s: float = 1.0  # at most; less where a server's pace is known and another one could take over
-    failed_pings_to_give_up: int = 2  # in a row, before a silent server counts as frozen
+    refresh_period_s: float = 15.0  # time between two readings of the directory
+    silence_before_ping_s: float = 1.0  # longest silence before the client pings a server that has not answered
+    ping_timeout_s: float = 1.0  # longest; less where a server's pace is known and another one could take over
+    failed_pings_to_give_up: int = 2  # failed pings in a row make a silent server count as frozen
     max_recoveries: int = 10  # servers that may fail with one step before the client stops giving it to others
-    ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
+    ban_s: float = 15.0  # ban for a server's first failure; each further one in a row doubles it
     max_ban_s: float = 600.0
     alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting
     exact: bool = False  # ask servers never to batch our sessions with others; slower, equal to the last bit
-    micro_batch_tokens: int = 1024  # at most, of rows without a cache that travel together; fewer keep all servers busy
+    micro_batch_tokens: int = 1024  # most tokens of rows without a cache that travel together
     max_parallel_calls: int = 8  # such micro-batches in flight at the same time; over many servers, two for each
-    compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
+    compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: the one that most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
     cache_quantization: str | None = None  # demanded likewise, of what sessions keep: "none", "int8"
     packing: str = "auto"  # one of PACKINGS
     audits: str = "on"  # one of AUDITS
-    distrusted: frozenset[PersonId] = frozenset()  # whose servers computed wrongly earlier and aren't used
-    on_wrong: Callable[[str], None] = log_wrong  # told in words which server computed wrongly
-    record: Record | None = None  # called twice a minute with receipts for the work of others; None: nobody keeps them
+    distrusted: frozenset[PersonId] = frozenset()  # their servers returned wrong results earlier
+    on_wrong: Callable[[str], None] = log_wrong  # gets a sentence about each server that returned wrong results
+    record: Record | None = None  # gets receipts for other people's work twice a minute; None: none are kept
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
 
     def __post_init__(self) -> None:

@@ -1,16 +1,9 @@
-"""Runs the parts of a model before and after its blocks, which are at servers, for tokens of one or several texts.
+"""Runs a model's ends, the parts before and after its blocks, for tokens of one or several texts.
 
 The family's own forward runs for tokens that are packed into one row, each at its own position, with `JointCache` in
-the place of the blocks. Whether a family's ends compute each token for itself is found by a trial.
+the place of the blocks. A trial finds out whether a family's ends compute each token for itself.
 
-Computes a model's output head on the device of this computer's engine, as long as that has it for us.
-
-    apart -> asking: a call, some seconds after the last try; calls go on with the model's own head meanwhile
-    asking -> near: the engine has the same head on its device
-    asking, near -> apart: whatever else happens, such as a game that takes the device
-
-This process never touches the device. An answer that doesn't come in time, or isn't one, costs the call that waited
-for it the time of the own head, and no more than some times that. Calls that need gradients have the own head.
+The output head may run at this computer's engine, on a device that this process never touches (`NearHead`).
 """
 
 from __future__ import annotations
@@ -46,10 +39,16 @@ from potluck.protocol.local_messages import (
     length_of,
 )
 
+T = TypeVar("T", bound=Struct)
+
 _log = logging.getLogger(__name__)
 
-_TOKENS, _POSITIONS = (1, 2, 1), (3, 0, 2)  # of the trial; every model has them
-_TOLERANCE = 1e-2  # of the trial's logits in bfloat16, where only the order of sums differs
+_ASK_AGAIN_S = 10.0
+_LOAD_S = 120.0  # time for the engine to read the head from a slow disk
+_PATIENCE = 4.0  # times what the own head took: a piece of a prompt may run at the engine
+_LEAST_S = 0.1  # shortest wait; less would take a busy processor for an engine that is gone
+_TOKENS, _POSITIONS = (1, 2, 1), (3, 0, 2)  # the trial's tokens and positions; every model has them
+_TOLERANCE = 1e-2  # tolerance of the trial's logits in bfloat16, where only the order of sums differs
 
 
 class JointCache(Cache):  # type: ignore[misc]
@@ -82,7 +81,7 @@ class JointCache(Cache):  # type: ignore[misc]
 
 
 class _Entered(BaseException):
-    """Ends a forward at the blocks."""
+    """Raised in place of the blocks to end a forward there."""
 
 
 class Ends:
@@ -135,25 +134,22 @@ class Ends:
         return logits
 
 
-T = TypeVar("T", bound=Struct)
-
-log = logging.getLogger(__name__)
-
-_ASK_AGAIN_S = 10.0
-_LOAD_S = 120.0  # for the engine to read the head from a slow disk
-_PATIENCE = 4.0  # times what the own head took: a piece of a prompt may run at the engine
-_LEAST_S = 0.1  # below that, a processor that is busy counts as an engine that is gone
-
-
 class NearHead:
-    """Stands in front of one model's head from when it is made, for any number of threads.
+    """Computes a model's output head at this computer's engine while that has it, for any number of threads.
+
+        apart -> asking: a call, some seconds after the last try; calls go on with the model's own head meanwhile
+        asking -> near: the engine has the same head on its device
+        asking, near -> apart: anything else, such as a game that takes the device
+
+    A call whose answer does not come in time, or is none, is repeated by the own head; the wait lasts a few times as
+    long as the own head takes. Calls that need gradients have the own head.
 
     Attributes:
-        num_near, num_own: calls that the engine answered, and those that the own head did.
+        num_near, num_own: calls that the engine and the own head answered.
     """
 
     def __init__(self, head: nn.Linear, path: Path, swarm: str, *, again_s: float = _ASK_AGAIN_S) -> None:
-        """`path`: of the engine's socket. `swarm`: the prefix of its names."""
+        """Replace the forward of `head`. `path`: the engine's socket. `swarm`: the prefix of the swarm's names."""
         self.num_near = self.num_own = 0
         self._head, self._own = head, head.forward
         self._path, self._swarm, self._again_s = path, swarm, again_s
@@ -169,7 +165,7 @@ class NearHead:
         """Compute with the own head from now on."""
         self._ask_at = math.inf
         with self._lock:
-            self._leave("it is over")
+            self._leave("it is closed")
 
     def _forward(self, hidden: Tensor) -> Tensor:
         """Return the logits [..., vocabulary] of hidden states [..., hidden_size]."""
@@ -189,7 +185,7 @@ class NearHead:
         return logits
 
     def _near(self, hidden: Tensor, rows: int) -> Tensor | None:
-        """Return the engine's logits; None if it has none to give."""
+        """Return the engine's logits; None if it gives none."""
         vocabulary, numbers = self._head.weight.shape[0], hidden.detach().reshape(-1).view(torch.uint8)
         with self._lock:
             engine = self._engine
@@ -210,12 +206,12 @@ class NearHead:
         return torch.frombuffer(data, dtype=hidden.dtype).view(*hidden.shape[:-1], vocabulary)
 
     def _ask(self) -> None:
-        """Begin to ask the engine, unless that was tried a moment ago."""
+        """Begin to connect to the engine, unless that was tried a moment ago."""
         with self._lock:
             now = time.monotonic()
             if now < self._ask_at or not self._path.exists():
                 return
-            self._ask_at = now + _LOAD_S + self._again_s  # while it is asked
+            self._ask_at = now + _LOAD_S + self._again_s  # no second attempt during this one
         threading.Thread(target=self._connect, daemon=True).start()
 
     def _connect(self) -> None:
@@ -239,17 +235,17 @@ class NearHead:
                 engine.close()
                 return
             self._engine, self._reason = engine, ""
-        log.info("this computer's engine computes the head")
+        _log.info("this computer's engine computes the head")
 
     def _leave(self, reason: str) -> None:
-        """Be apart, and ask again later. The lock is held."""
+        """Drop the connection, and try again later. The caller holds the lock."""
         if self._engine is not None:
             self._engine.close()
         self._engine = None
         if self._ask_at != math.inf:
             self._ask_at = time.monotonic() + self._again_s
         if reason != self._reason:
-            log.info("the head runs on the processor: %s", reason)
+            _log.info("the head runs on the processor: %s", reason)
         self._reason = reason
 
 
@@ -263,7 +259,7 @@ def _message(engine: socket.socket, kind: type[T], until: float) -> T:
 
 
 def _read(engine: socket.socket, count: int, until: float) -> bytearray:
-    """Return `count` bytes. Raises OSError if they don't come until then, monotonic."""
+    """Return `count` bytes. Raises OSError if they don't come by `until`, a monotonic time."""
     data = bytearray(count)
     view = memoryview(data)
     while view:

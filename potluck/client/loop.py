@@ -1,9 +1,8 @@
-"""Ends what threads do for a caller when the caller leaves.
-
-Runs an event loop in a background thread and lets ordinary code call into it.
+"""Runs an event loop in a background thread and lets ordinary code call into it.
 
 Users call models from their own threads; the network lives in this one. A call is handed over with one lock instead of
-two futures, because that happens for each generated token.
+two futures, because that happens for each generated token. A caller that may leave, such as a program at the gateway,
+has a `CancelScope`: the calls that its threads make end with it.
 """
 
 from __future__ import annotations
@@ -23,26 +22,24 @@ from potluck.tasks import cancel_and_wait
 
 
 class CancelScope:
-    """Ends what threads do for a caller when it leaves. Any thread may call `leave`.
-
-    Blocking calls within `working` belong to the caller (`on_cancel`), those that begin later, too.
-    """
+    """Cancels the blocking calls of threads that work for one caller. Any thread may call `cancel`."""
 
     def __init__(self) -> None:
-        self.has_left = False
+        self.is_cancelled = False
         self._lock = threading.Lock()
-        self._ends: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
+        """End the calls that run, and those that begin later."""
         with self._lock:
-            self.has_left = True
-            ends = list(self._ends)
-        for end in ends:
-            end()
+            self.is_cancelled = True
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
 
     @contextmanager
-    def working(self) -> Iterator[None]:
-        """Work for the caller in this thread, for as long as the block runs."""
+    def entered(self) -> Iterator[None]:
+        """Let the calls of this thread within the context belong to the scope."""
         token = current_scope.set(self)
         try:
             yield
@@ -50,29 +47,29 @@ class CancelScope:
             current_scope.reset(token)
 
 
-current_scope: ContextVar[CancelScope | None] = ContextVar("leaving", default=None)
-"""The caller for whom this thread works, if there is one that may leave."""
+current_scope: ContextVar[CancelScope | None] = ContextVar("cancel_scope", default=None)
+"""The scope to which this thread's calls belong, if any."""
 
 
 @contextmanager
-def on_cancel(end: Callable[[], object]) -> Iterator[None]:
-    """Call `end`, in any thread, when the caller for whom this thread works leaves before the block has ended."""
-    leaving = current_scope.get()
-    if leaving is None:
+def on_cancel(callback: Callable[[], object]) -> Iterator[None]:
+    """Call `callback`, in any thread, when this thread's scope is cancelled before the context ends."""
+    scope = current_scope.get()
+    if scope is None:
         yield
         return
-    with leaving._lock:
-        leaving._ends.append(end)
-        has_left = leaving.has_left
-    if has_left:
-        end()
-    token = current_scope.set(None)  # `end` also ends the calls within the block
+    with scope._lock:
+        scope._callbacks.append(callback)
+        is_cancelled = scope.is_cancelled
+    if is_cancelled:
+        callback()
+    token = current_scope.set(None)  # `callback` also ends the calls within the context
     try:
         yield
     finally:
         current_scope.reset(token)
-        with leaving._lock:
-            leaving._ends.remove(end)
+        with scope._lock:
+            scope._callbacks.remove(callback)
 
 
 T = TypeVar("T")
@@ -112,13 +109,13 @@ class LoopThread:
         ready.wait()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` in the loop and wait for its result; Ctrl-C cancels it, and so does the caller's leaving.
+        """Run `work` in the loop and wait for its result. Ctrl-C cancels it, and so does the thread's `CancelScope`.
 
         Raises:
             NetworkError: the loop is stopped.
             RuntimeError: called from the loop's own thread, which would wait for itself.
             UsageError: called in a fork.
-            BrokenPipeError: the caller has left (`Leaving`).
+            BrokenPipeError: the thread's scope was cancelled.
         """
         loop = self._loop
         if self.is_elsewhere or loop is None or self.is_current:
@@ -191,14 +188,14 @@ async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel:
 
 
 class _Call(Generic[T]):
-    """One call that is handed to the loop, and its result."""
+    """One call that was handed to the loop, and its result."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self.task: asyncio.Task[T] | None = None
         self._work = work
         self._returned = threading.Lock()
         self._returned.acquire()
-        self._why: Exception | None = None  # it was cancelled
+        self._why: Exception | None = None  # why it was cancelled
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self.task = loop.create_task(self._work)
@@ -212,7 +209,7 @@ class _Call(Generic[T]):
             self.task.cancel()
 
     def abandon(self) -> None:
-        """Let the thread go if the loop ended before it began this."""
+        """Wake the thread that waits if the loop ended before it began this call."""
         if self.task is None:
             self._work.close()
             self._returned.release()

@@ -26,7 +26,8 @@ from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
-from potluck.client.drafting.decoding import Chosen, Together, speculate
+from potluck.client.drafting.choosing import Chosen
+from potluck.client.drafting.decoding import Together, speculate
 from potluck.client.drafting.draft_model import DraftModel
 from potluck.client.drafting.drafter import Drafter, Drafting
 from potluck.client.drafting.head import Head, HeadText, load_head
@@ -56,7 +57,7 @@ _REFUSED = {  # options of `from_pretrained` -> whose they are, and why they are
 }
 
 _this_thread = threading.local()  # `made`: by the generation that runs now. Tasks would keep a context variable
-_HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # of drafting
+_HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # drafting uses them
 
 
 class _AutoDistributedModel:
@@ -117,7 +118,7 @@ class _AutoDistributedModel:
         membership = swarm if isinstance(swarm, Membership) else JoinedSwarms().find(swarm)
         joined = membership.swarm
         revision = revision or (None if joined.revision == LOCAL_REVISION else joined.revision)
-        if model is not None and Path(model).is_dir():  # as Transformers reads it; a swarm's model names no folder
+        if model is not None and Path(model).is_dir():  # a swarm's model names no folder
             model = str(Path(model).absolute())
         checkpoint = open_checkpoint(model or joined.model, revision=revision, token=token, progress=True)
         _check_fits(checkpoint, joined)
@@ -159,14 +160,14 @@ class AutoDistributedModelForSequenceClassification(_AutoDistributedModel):
 
 
 class Session:
-    """One conversation with the servers over several calls, made by `model.session()`."""
+    """One conversation over several calls, which `model.session()` opens."""
 
     def __init__(self, cache: RemoteCache) -> None:
         self.cache = cache
 
     @property
     def position(self) -> int:
-        """Return the tokens per row that the servers have seen, including padding."""
+        """Return the tokens of a row that the servers have, including padding."""
         return self.cache.get_seq_length()
 
     def rewind(self, position: int) -> None:
@@ -187,7 +188,7 @@ class SwarmModel:
     _routes: list[RouteReport]
     _step_times: StepTimes
     _checkpoint: Checkpoint
-    _cache_name: str  # under which the family takes its cache
+    _cache_name: str  # names the argument for the cache
     _together: Together
     _ends: Ends
     _drafts: Drafting | None = None
@@ -206,7 +207,7 @@ class SwarmModel:
         made, _this_thread.made = getattr(_this_thread, "made", None), None
         try:
             return super().generate(*args, **kwargs)  # type: ignore[misc]
-        except BaseException:  # the traceback refers to the cache, and whoever keeps it would keep servers busy
+        except BaseException:  # the traceback references the cache, and keeping it would keep servers busy
             if _this_thread.made is not None:
                 _this_thread.made.close()
             raise
@@ -228,10 +229,10 @@ class SwarmModel:
         Args:
             exact: servers never run it together with other sessions. That is slower, and the results equal those of an
                 idle server to the last bit. None takes `ClientConfig.exact`.
-            max_wait_s: for blocks that nobody serves; None takes the model's.
+            max_wait_s: how long to wait for blocks that nobody serves; None takes the model's.
             together: decode drafting generations of several threads in common steps of the model's ends. That is
                 faster from two threads on, and any of them then calls the others' processors and streamers.
-            sharing: for whom it is; servers share beginnings only among sessions with the same text.
+            sharing: servers share beginnings only among sessions with the same text here.
         """
         config = self._config_with(exact, max_wait_s)
         with closing(self._cache(max_length, config=config, is_together=together, sharing=sharing)) as made:
@@ -257,7 +258,7 @@ class SwarmModel:
         self._client.servers.outages.on_wait = on_wait
 
     def draft_with(self, model: Drafting | None) -> None:
-        """Let a small model draft from the next text on, too, or none."""
+        """Let a small model draft, too, from the next text on; None: no model."""
         self._drafts = model
 
     def last_route(self) -> tuple[RouteReport, ...]:
@@ -265,7 +266,7 @@ class SwarmModel:
         return tuple(deepcopy(self._routes))
 
     def audits(self) -> AuditReport:
-        """Report what other servers recomputed for this model, and who computed wrongly."""
+        """Report what other servers recomputed for this model, and which servers returned wrong results."""
         return deepcopy(self._client.audits.report)
 
     def close(self) -> None:
@@ -349,7 +350,7 @@ class SwarmModel:
         return speculate(self, drafter, Chosen(*given, streamer), kwargs)
 
     def _drafter(self, ids: Tensor, config: Any, helpers: dict[str, Any]) -> Drafter | None:
-        """Return who drafts; None for several rows, and ways of drafting that need more than a swarm gives."""
+        """Return the drafter of a text; None for several rows, and for ways of drafting that a swarm can't support."""
         looks_up = config.prompt_lookup_num_tokens is not None
         if ids.shape[0] > 1 or not (looks_up or helpers["assistant_model"]) or helpers["assistant_tokenizer"]:
             return None
@@ -382,7 +383,7 @@ def attach(
     model.eval()
     decoder, layers = _around(model, blocks)
     blocks.places = linear_places(layers.shown)
-    decoder.register_forward_pre_hook(blocks.note_inputs, with_kwargs=True, prepend=True)
+    decoder.register_forward_pre_hook(blocks.prepare_inputs, with_kwargs=True, prepend=True)
     model._cache_name = cache_name(decoder)
     model._ends = Ends(weakref.proxy(model), decoder, model._cache_name)
     model._together = Together(model._ends, client)
@@ -391,7 +392,7 @@ def attach(
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
-    """Raise UsageError for options that change nothing here, and TypeError for those that transformers lacks too."""
+    """Raise UsageError for options that have no effect here, and TypeError for those that transformers lacks, too."""
     for name, value in given.items():
         if name not in _REFUSED:
             raise TypeError(f"from_pretrained() got an unexpected keyword argument {name!r}")

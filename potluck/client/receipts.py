@@ -1,8 +1,8 @@
 """Counts the work of servers on tabs and signs receipts for it.
 
-A server names a tab in its first answer; nothing is signed for servers that do not. Receipts travel with later steps
-and calls, one every few tokens. The last one is sent by itself when a session ends or its stream breaks. What was
-signed is also recorded for this program's own user, who then knows whose servers worked for them.
+A server names a tab in its first answer; servers that name none get no receipts. Receipts travel with later steps and
+calls, one every few tokens. The last one is sent by itself when a session ends or its stream breaks. Signed receipts
+are also recorded for this program's own user, who then knows whose servers worked for them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from potluck.wire.protocols import SETTLE
 
 _log = logging.getLogger(__name__)
 
-RECEIPT_TOKENS = 64  # without a receipt, before a client signs; a signature costs a few hundredths of a millisecond
-RECEIPT_S = 5.0  # between two receipts of a slow session
+RECEIPT_TOKENS = 64  # a client signs after so many tokens; a signature costs a few hundredths of a millisecond
+RECEIPT_S = 5.0  # longest time between two receipts of a slow session
 _RECORD_EVERY_S = 30.0
 _SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
-_GOODBYE_S = 2.0  # for servers to get the last receipts; normally a few tenths
+_GOODBYE_S = 2.0  # limit for servers to get the last receipts; normally a few tenths
 
 Record = Callable[[Sequence[Booking], str], None]
-"""Stores receipts for the work of others on the model of that name. It may block, and raise PotluckError."""
+"""Stores receipts for other people's work on the model of that name. It may block, and raise PotluckError."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,9 +41,9 @@ class Tab:
     """The account of one stream, or of the stateless calls, at `server`.
 
     Args:
-        person: whose computer the server is; None: the tab counts nothing, and nothing is signed.
-        parameters: of all blocks of the span together.
-        name: given by the server with its first answer; there is nothing to sign before.
+        person: the server's owner; None: the tab counts nothing, and nothing is signed.
+        parameters: number of parameters of all blocks of the span together.
+        name: the server gives it with its first answer; before, there is nothing to sign.
     """
 
     signer: Signer
@@ -71,11 +71,11 @@ class Tab:
         is_time = unsigned >= RECEIPT_TOKENS or (unsigned > 0 and time.monotonic() - self.signed_at >= RECEIPT_S)
         return self.signer.sign(self) if is_time else None
 
-    def note(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
-        """Count the tokens that were computed for an answer, of all rows together."""
+    def add(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
+        """Count the tokens, of all rows together, that a server computed for an answer."""
         if self.person is None:
             return
-        if timing.tab is not None and timing.tab != self.name:  # one that the server forgot gets no more receipts
+        if timing.tab is not None and timing.tab != self.name:  # a tab that the server forgot gets no more receipts
             self.name, self.seq = timing.tab, 0
             self.tokens = self.backward_tokens = self.signed_tokens = 0
         self.tokens += tokens
@@ -88,12 +88,12 @@ class Tab:
 
 
 class Signer:
-    """Counts the work of servers and signs receipts with the key that the client's node has in the network.
+    """Counts the work of servers and signs receipts with the key of the client's node.
 
-    Lives in the client's event loop. Servers of the client's own person keep no tab.
+    It lives in the client's event loop. Servers of the client's own person have no tab.
 
     Args:
-        parameters: of each block of the model; empty: nothing is signed.
+        parameters: number of parameters of each block of the model; empty: nothing is signed.
     """
 
     def __init__(self, host: Host, swarm: Swarm, parameters: tuple[int, ...], record: Record | None) -> None:
@@ -105,18 +105,18 @@ class Signer:
         self._tabs: set[Tab] = set()
         self._calls: dict[tuple[PeerId, Span], Tab] = {}
         self._settling = BackgroundTasks()
-        self._to_record: dict[tuple[bytes, bytes], Booking] = {}  # by server and tab
+        self._to_record: dict[tuple[bytes, bytes], Booking] = {}  # keys: server and tab
         self._recording: asyncio.TimerHandle | None = None
 
     async def close(self) -> None:
-        """Settle all open tabs and record their receipts. Never raises for what others do."""
+        """Settle all open tabs and record their receipts. Failures of servers don't raise."""
         for tab in list(self._tabs):
             tab.close()
         await self._settling.wait(_GOODBYE_S)
         await self._settling.cancel()
         if self._recording is not None:
             self._recording.cancel()
-        await self._hand_in()
+        await self._record_signed()
 
     def open_tab(self, server: PeerId, span: Span) -> Tab:
         """Return a new tab for one stream."""
@@ -135,7 +135,7 @@ class Signer:
         return tab
 
     def sign(self, tab: Tab) -> bytes | None:
-        """Return the next receipt, for all work on `tab`; None if its server has no key to be named by."""
+        """Return the next receipt, for all work on `tab`; None if its server's id has no key."""
         server = public_key_of(tab.server)
         if tab.name is None or tab.person is None or server is None:
             return None
@@ -147,7 +147,7 @@ class Signer:
             self._to_record[server, tab.name] = Booking(data, tab.person)
             if self._recording is None:
                 loop = asyncio.get_running_loop()
-                self._recording = loop.call_later(_RECORD_EVERY_S, lambda: self._settling.start(self._hand_in()))
+                self._recording = loop.call_later(_RECORD_EVERY_S, lambda: self._settling.start(self._record_signed()))
         return data
 
     def settle(self, tab: Tab) -> None:
@@ -165,8 +165,8 @@ class Signer:
         except PotluckError as error:
             _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
 
-    async def _hand_in(self) -> None:
-        """Record what was signed; what cannot be recorded now is kept for the next time."""
+    async def _record_signed(self) -> None:
+        """Record signed receipts. Those that cannot be recorded now are kept for the next time."""
         self._recording = None
         waiting = dict(self._to_record)
         if self._record is None or not waiting:

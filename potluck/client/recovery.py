@@ -1,4 +1,4 @@
-"""Decides what a failed call means for the session and for the server. Pure: no I/O."""
+"""Decides what a failed call means for the session and for the server. It does no I/O."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from potluck.client.config import ClientConfig
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
-_BUSY_S = 5.0  # to avoid a full server that names no time itself
-_MIN_AWAY_S = 0.5  # at least, or it would be chosen again at once
-_MOVING_S = 2.0  # for a server that serves other blocks than it announced; its new record follows
-_LEAVING_S = 30.0  # for a server that leaves, until its record says so
-_UNPROVEN_S = 5.0  # for a server that could not be reached, until it is known whether others can reach it
-_OTHER_VERSION_S = 600.0  # for a server that has to be updated first
+_BUSY_S = 5.0  # how long to avoid a full server that names no time itself
+_MIN_AWAY_S = 0.5  # shortest time to avoid a server, or it would be chosen again at once
+_MOVING_S = 2.0  # how long to avoid a server that serves other blocks than it announced; its new record follows
+_LEAVING_S = 30.0  # how long to avoid a server that leaves; its record says so by then
+_UNPROVEN_S = 5.0  # how long to avoid a server that could not be reached; others' reports tell more by then
+_OTHER_VERSION_S = 600.0  # how long to avoid a server that has to be updated first
 
 
 class Action(Enum):
@@ -29,7 +29,7 @@ class Verdict:
     action: Action
     is_fault: bool = False  # the server failed; its ban grows each time
     is_unproven: bool = False  # the server or the way to it failed; a new connection tells which
-    away_s: float = 0.0  # to avoid the server if it is not at fault
+    away_s: float = 0.0  # how long to avoid a server that is not at fault
     for_this_session: bool = False  # the server refuses only this session
     has_left: bool = False  # the server left and may come back
 
@@ -53,7 +53,7 @@ _VERDICTS = {
 
 
 NO_ANSWER = Verdict(Action.REPLACE, is_fault=True)
-"""On an unproven server that does not answer over a new connection either."""
+"""The verdict on an unproven server that does not answer over a new connection either."""
 
 
 def judge(error: RemoteError) -> Verdict:
@@ -66,12 +66,12 @@ def judge(error: RemoteError) -> Verdict:
 
 @dataclass(slots=True)
 class _Ban:
-    """What a client holds against one server. Times are in seconds of a monotonic clock."""
+    """The failures of one server. Times are in seconds of a monotonic clock."""
 
     until_s: float = 0.0
-    failures: int = 0  # in a row
+    failures: int = 0  # failures in a row
     fault_until_s: float = 0.0  # the end of a ban for a fault
-    may_recover: bool = False  # before its time is over; a ping tells
+    may_recover: bool = False  # may work again before its time is over; a ping tells
 
 
 class Bans:
@@ -82,7 +82,7 @@ class Bans:
         self._bans: dict[PeerId, _Ban] = {}
 
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
-        """Note a failure. All calls that were on their way when a server failed count as one fault."""
+        """Record a failure. All calls that were on their way when a server failed count as one fault."""
         ban = self._bans.setdefault(peer, _Ban())
         ban.may_recover |= verdict.is_fault or verdict.is_unproven or verdict.has_left
         if verdict.is_fault and now >= ban.fault_until_s:

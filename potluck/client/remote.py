@@ -26,7 +26,7 @@ from potluck.protocol.blocks import Span
 if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
 
-_OTHER_ATTENTION = ("is_causal", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")  # which layers would hand to attention
+_OTHER_ATTENTION = ("is_causal", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")  # arguments for attention
 
 # Inputs of the model that its layers do not get. Context variables keep threads apart.
 _mask: ContextVar[Tensor | None] = ContextVar("attention_mask", default=None)
@@ -34,7 +34,7 @@ _prompts: ContextVar[Tensor | None] = ContextVar("deep_prompts", default=None)
 
 
 class RemoteBlocks(nn.Module):
-    """Consecutive blocks of the model at servers of a swarm. `blocks[a:b]` are some of them, counted within these."""
+    """Consecutive blocks of the model at servers of a swarm. `blocks[a:b]` is a part, counted from their first."""
 
     def __init__(self, client: SwarmClient, span: Span | None = None, *, places: tuple[RemotePlace, ...] = ()) -> None:
         """Store the settings.
@@ -45,7 +45,7 @@ class RemoteBlocks(nn.Module):
         """
         super().__init__()
         self.places = places
-        self._cache_name = ""  # of the decoder around these blocks
+        self._cache_name = ""  # the argument for the cache of the decoder around these blocks
         self.client = client
         self.span = span or Span(0, client.swarm.num_blocks)
 
@@ -112,12 +112,12 @@ class RemoteBlocks(nn.Module):
         given = hidden, prompts, values, own, self.client, self.span, groups, is_trained
         outputs: Tensor = _ThroughTheSwarm.apply(*given)  # type: ignore[no-untyped-call]
         if cache is not None:
-            cache.note_inputs(hidden.detach(), mask, None if prompts is None else prompts.detach(), own)
+            cache.keep_inputs(hidden.detach(), mask, None if prompts is None else prompts.detach(), own)
         return outputs.to(device)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def note_inputs(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Note the mask, provide a cache and refuse unsupported inputs; a pre-hook of the decoder around the blocks."""
+    def prepare_inputs(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Store the mask, provide a cache and refuse unsupported inputs. The decoder calls this before its forward."""
         config: Any = module.config
         _refuse_outputs(config, kwargs)
         _refuse_attention(kwargs)
@@ -131,7 +131,7 @@ class RemoteBlocks(nn.Module):
         if cache is not None and not isinstance(cache, RemoteCache):
             kwargs[name] = cache = RemoteCache(self.client, is_deferred=True, prefix=_prefix_in(cache))
         if cache is None and (config.use_cache if use_cache is None else use_cache):
-            # Servers keep something only if somebody asked for it or goes on.
+            # Servers keep something only if the caller asked for it or continues the text.
             is_deferred = use_cache is None or torch.is_grad_enabled()
             kwargs[name] = cache = RemoteCache(self.client, is_deferred=is_deferred)
         mask = kwargs.get("attention_mask")
@@ -218,7 +218,7 @@ def _new_tokens(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
 
 
 def _refuse_outputs(config: Any, kwargs: dict[str, Any]) -> None:
-    """Refuse to be asked for what only the blocks' own servers see."""
+    """Refuse outputs that only the servers of the blocks see."""
     for name in ("output_hidden_states", "output_attentions", "output_router_logits"):
         asked = kwargs.get(name)
         if getattr(config, name, False) if asked is None else asked:
@@ -234,7 +234,7 @@ def _refuse_attention(kwargs: dict[str, Any]) -> None:
 
 
 def _refuse_positions(given: Tensor | None, mask: Tensor | None, past: int) -> None:
-    """Refuse positions other than those that the servers count: from 0 at a row's first token, or its first column.
+    """Refuse positions that differ from those of the servers, which count from a row's first token or first column.
 
     Args:
         given: position_ids, [..., tokens], or None.

@@ -1,6 +1,6 @@
 """Groups the rows of a batch by their padding, because the wire has no attention mask.
 
-Padding is never sent: rows with equal padding travel together, each group as its own batch.
+The client never sends padding: rows with equal padding travel together, each group as its own batch.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class RowGroup:
     start: int
     end: int
 
-    def take(self, batch: Tensor, start: int, end: int) -> Tensor:
-        """Tokens [start, end) of these rows, of a [batch, tokens, ...] tensor."""
+    def select(self, batch: Tensor, start: int, end: int) -> Tensor:
+        """Return tokens [start, end) of these rows of a [batch, tokens, ...] tensor."""
         part = batch if (start, end) == (0, batch.shape[1]) else batch[:, start:end]
         return part if self.rows is None else part.index_select(0, self.rows)
 

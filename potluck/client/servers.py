@@ -1,7 +1,7 @@
-"""Keeps a client's knowledge of its swarm's servers and finds routes with it.
+"""Keeps a client's knowledge of its swarm's servers, and finds routes with it.
 
-Knows which servers are live, how far away they are and which failed lately. Reads the directory in the background and
-whenever servers are missing. `potluck.routing` chooses routes, `recovery` judges failures.
+It knows which servers are live, how far away they are and which failed lately. It reads the directory in the background
+and whenever servers are missing. `potluck.routing` chooses routes, `recovery` judges failures.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PINGS_S = 0.5  # that the first route waits at most for measured distances
-_MIN_MORE_PINGS_S = 0.02  # that it waits for nearer servers after it has met some
-_MAX_PINGS = 32  # at a time
+_FIRST_PINGS_S = 0.5  # longest wait of the first route for measured distances
+_MIN_MORE_PINGS_S = 0.02  # least wait for nearer servers after some have answered
+_MAX_PINGS = 32  # pings at a time
 _RTT_LIVES_S = 300.0
-_DOUBTED_VOTE = 1e-6  # for blocks that nobody else has
+_DOUBTED_VOTE = 1e-6  # vote of a doubted server, which counts for blocks that nobody else has
 _NO_NEEDS = Needs()
-_LATE_S = 2.0  # that a busy machine may be late by
+_LATE_S = 2.0  # lateness that a busy machine explains
 _OUTDATED = 3.0  # periods without a reading of the directory: this computer was asleep
 _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
 
 
 @dataclass(frozen=True, slots=True)
 class RouteRequest:
-    """The request of a session for servers to stay with.
+    """A session's request for servers that it stays with.
 
     Attributes:
         tokens: per row, sent at first.
         beginning: fingerprints of these tokens, to find servers that have cached them.
-        may_stay: the session has servers already, so even a single other route is asked for its price.
+        may_stay: the session has servers already, so even a single other route is asked for quotes.
     """
 
     rows: int
@@ -81,42 +81,42 @@ def boot_s() -> float:
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """How long one step or pass waits for servers, which may take several searches, each with a failure before it.
+    """One wait of a step or pass for servers. It may take several searches, each after a failure.
 
     Attributes:
         since_s: when it began (monotonic).
         why: the error that made it necessary, if any.
-        is_told: the caller waits too and is told for which blocks, as long as a search lasts.
+        is_reported: the caller waits, too, and hears for which blocks.
     """
 
     max_s: float
     since_s: float = field(default_factory=time.monotonic)
     why: RemoteError | None = None
-    is_told: bool = True
+    is_reported: bool = True
 
     @property
     def is_refused(self) -> bool:
-        """Whether it began because a server refuses a request that another one may take."""
+        """Tell whether it began because a server refuses a request that another one may take."""
         return self.why is not None and judge(self.why).for_this_session
 
     def left_s(self, now: float) -> float:
         return self.max_s - (now - self.since_s)
 
-    def note_failure(self, error: RemoteError, now: float) -> None:
+    def record_failure(self, error: RemoteError, now: float) -> None:
         """Begin to wait, unless an earlier failure did."""
         self.since_s = now if self.why is None else self.since_s
         self.why = error
 
-    def note_look(self, took_s: float, longest_s: float) -> None:
-        """Leave out the time that a look took beyond its limit, in which this process was suspended."""
+    def exclude_pause(self, took_s: float, longest_s: float) -> None:
+        """Leave out the time that a search took beyond its limit, because this process was suspended."""
         self.since_s += max(took_s - longest_s - _LATE_S, 0.0)
 
 
 class Failures:
-    """The failures of one step of a session or of one pass, and the wait for other servers that they begin.
+    """Counts the failures of one step of a session or one pass, and times the wait for other servers.
 
-    Only failures of servers that were given the request are counted, because the request itself may be their cause.
-    Being refused or not reaching anybody costs nobody anything, so only the caller's patience limits it.
+    It counts failures of servers that had the request, because the request itself may be their cause. Refusals and
+    unreachable servers cost nobody anything, so only the caller's patience limits them.
     """
 
     def __init__(self, servers: Servers, config: ClientConfig) -> None:
@@ -125,16 +125,16 @@ class Failures:
         self._servers = servers
         self._most_faults, self._faults = config.max_recoveries, 0
 
-    def note(self, part: RouteHop, error: RemoteError, *, was_given: bool = True, may_end: bool = True) -> Verdict:
-        """Note a failure and return its consequences.
+    def record(self, part: RouteHop, error: RemoteError, *, was_given: bool = True, may_end: bool = True) -> Verdict:
+        """Record a failure and return its consequences.
 
         Raises:
             SwarmError: another attempt is pointless, and `may_end`.
         """
         _log.info("layers %s: %s (%s)", part.span.layers, error.message, error.code)
         verdict, now = judge(error), time.monotonic()
-        self._servers.note_failure(part.peer_id, verdict)
-        self.wait.note_failure(error, now)
+        self._servers.record_failure(part.peer_id, verdict)
+        self.wait.record_failure(error, now)
         self._faults += (verdict.is_fault or verdict.is_unproven) and was_given
         is_enough = self._faults > self._most_faults or self.wait.left_s(now) <= 0
         if may_end and verdict.action is not Action.GIVE_UP and is_enough:
@@ -143,17 +143,17 @@ class Failures:
             self.unwanted |= {part.peer_id}
         return verdict
 
-    def note_success(self, part: RouteHop) -> None:
-        self._servers.note_success(part.peer_id)
+    def record_success(self, part: RouteHop) -> None:
+        self._servers.record_success(part.peer_id)
         self.end()
 
     def end(self) -> None:
-        """End the wait, because somebody answered; the next failure begins one anew."""
+        """End the wait, because a server answered; the next failure begins a new one."""
         self.wait.why = None
 
 
 class Servers:
-    """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
+    """What one client knows of its swarm's servers. It lives in the client's event loop."""
 
     def __init__(self, host: Host, swarm: Swarm, config: ClientConfig, rng: np.random.Generator) -> None:
         """`rng` draws the noisy routes."""
@@ -168,7 +168,7 @@ class Servers:
         self._measured_at: dict[PeerId, float] = {}  # those that were measured, and when
         self._places: Mapping[PeerId, str] = {}  # where servers of a public swarm are
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
-        self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
+        self._examined: set[PeerId] = set()  # servers being examined after a failed call
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
         self.failed: set[PeerId] = set()  # servers whose last call or ping failed
@@ -180,7 +180,7 @@ class Servers:
         self.outages = Outages()
         self._read_at_s = boot_s()  # when the directory was read last
         self._rng = rng
-        self._adapter = config.adapter  # with its hash once a server has it
+        self._adapter = config.adapter  # gets its hash once a server has it
         self._pinging: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
         self._has_met_servers = False
@@ -246,17 +246,17 @@ class Servers:
                                 advice=error.advice,
                             )
                         raise error from wait.why
-                    if attempt and wait.is_told:  # the first look mostly finds what is new
-                        self.outages.note(wait, error.missing)
+                    if attempt and wait.is_reported:  # the first search mostly finds a new server
+                        self.outages.update(wait, error.missing)
                 pause_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
-                await self._look_again(pause_s, left_s)
-                wait.note_look(time.monotonic() - began_s, pause_s + self._config.refresh_period_s)
+                await self._search_again(pause_s, left_s)
+                wait.exclude_pause(time.monotonic() - began_s, pause_s + self._config.refresh_period_s)
         finally:
-            self.outages.note(wait, ())
+            self.outages.update(wait, ())
         raise AssertionError("not reached")
 
     def _refuse_too_long(self, span: Span, needs: Needs) -> None:
-        """Raise UsageError if the blocks are served, but to nobody who wants so many tokens; it names the limit."""
+        """Raise UsageError, which names the limit, if the request exceeds every server's token limit for some block."""
         for wanted, limits, where in (
             (needs.max_length, self._columns.max_length, ""),
             (needs.call_tokens, self._columns.max_call, " in one row without a cache"),
@@ -279,7 +279,7 @@ class Servers:
         unwanted: Collection[PeerId] = (),
         wait: Wait | None = None,
     ) -> Route:
-        """Find several routes, ask their servers for quotes and return the best route.
+        """Return the best of several routes by the quotes of their servers.
 
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
@@ -309,7 +309,7 @@ class Servers:
     async def _quoted(
         self, server: LiveServer, wanted: Span, request: RouteRequest, silent: set[PeerId]
     ) -> LiveServer | None:
-        """Return a server with its present load; as it is known if it is silent or of another implementation.
+        """Return a server with its quoted load, unchanged if it is silent or of another implementation.
 
         Returns None if it refuses.
         """
@@ -324,20 +324,20 @@ class Servers:
         except RemoteError as error:
             if error.code is Code.UNREACHABLE:
                 silent.add(peer)
-                self._note_silence(peer)
+                self._record_silence(peer)
                 return server
-            self.note_failure(peer, judge(error))
+            self.record_failure(peer, judge(error))
             return None
         if peer not in self._measured_at:
-            self.round_trips_s[peer] = time.monotonic() - began_s  # until it is measured
+            self.round_trips_s[peer] = time.monotonic() - began_s  # an estimate before it is measured
         return server
 
     def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
-        """Note that the servers of `parts` computed this beginning."""
+        """Record that the servers of `parts` computed this beginning."""
         self._affinity.remember(beginning, parts, time.monotonic())
 
-    def note_pace(self, peer: PeerId, ratio: float) -> None:
-        """Note that steps take `ratio` times as long as promised."""
+    def record_pace(self, peer: PeerId, ratio: float) -> None:
+        """Record that a server's steps take `ratio` times as long as promised."""
         self._slowness.record(peer, ratio, time.monotonic())
 
     def best_known(
@@ -351,7 +351,7 @@ class Servers:
             return None
 
     def expected_servers(self, span: Span) -> int:
-        """Return how many servers a pass through `span` would visit by present knowledge; 1 if some are missing."""
+        """Return how many servers a pass through `span` would visit now; 1 if some are missing."""
         route = self.best_known(span, _NO_NEEDS, unwanted=())
         return 1 if route is None else len(route.hops)
 
@@ -367,7 +367,7 @@ class Servers:
         ]
 
     def others_for(self, part: RouteHop, needs: Needs) -> list[RouteHop]:
-        """Return the servers of other people that could each take over `part` alone and are not to come last."""
+        """Return the servers of other people that could each take over `part` alone and are not doubted."""
         now, owner = time.monotonic(), self._host.person_of(part.peer_id)
         return [
             hop
@@ -375,13 +375,13 @@ class Servers:
             if self._host.person_of(hop.peer_id) != owner and not self._is_doubted(hop.peer_id, now)
         ]
 
-    def note_clean(self, person: PersonId) -> None:
-        """Take notice of an audit in which a person's server computed right, as the audited one or as the auditor."""
+    def record_clean_audit(self, person: PersonId) -> None:
+        """Record an audit in which a person's server was right, as the audited one or as the auditor."""
         self._clean[person] += 1
         self._withholding.discard(person)
 
-    def note_withheld(self, person: PersonId) -> None:
-        """Let a person's servers come last until a clean audit: they don't say what is needed to check them."""
+    def record_withheld(self, person: PersonId) -> None:
+        """Doubt a person's servers until a clean audit, because they withhold what is needed to check them."""
         self._withholding.add(person)
 
     def distrust(self, person: PersonId) -> None:
@@ -400,7 +400,7 @@ class Servers:
         return self._most_tokens(span, self._columns.max_call)[0]
 
     def _most_tokens(self, span: Span, limits: Ints) -> tuple[int, LiveServer | None]:
-        """Return the tokens that some server takes at every block, and who takes no more; None: a block has nobody."""
+        """Return the tokens that some server takes at every block, and the server that sets this limit, if any."""
         most: dict[int, tuple[int, LiveServer | None]] = dict.fromkeys(span, (0, None))
         for server, limit in zip(self._columns.servers, limits.tolist(), strict=True):
             for block in most.keys() & set(server.span):
@@ -411,39 +411,39 @@ class Servers:
         """Tell whether `peer` announces all blocks of `span`."""
         return any(server.peer_id == peer and server.span.covers(span) for server in self._columns.servers)
 
-    def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
+    def record_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self.failed.add(peer)
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_unproven and peer not in self._examined:
             self._examined.add(peer)
             self._background.start(self._examine(peer))
         if verdict.is_fault:
-            self._note_silence(peer)
+            self._record_silence(peer)
             self._background.start(self._directory.report(peer))
 
-    def note_success(self, peer: PeerId) -> None:
+    def record_success(self, peer: PeerId) -> None:
         """Forget the failures of a server that did its work. A second time in a row changes nothing."""
         self.failed.discard(peer)
         self._bans.clear(peer)
         self._attempts.record(peer, time.monotonic(), answered=True)
 
-    def _note_silence(self, peer: PeerId) -> None:
+    def _record_silence(self, peer: PeerId) -> None:
         self.failed.add(peer)
         self._measured_at.pop(peer, None)
         self._attempts.record(peer, time.monotonic(), answered=False)
 
     async def _examine(self, peer: PeerId) -> None:
-        """Blame a server that does not answer, over a new connection if the present one is dead."""
+        """Record a fault if a server does not answer pings, over a new connection if the present one is dead."""
         try:
             if await self._ping(peer):
                 return
             await self._host.disconnect(peer)
             if not await self._ping(peer):
-                self.note_failure(peer, NO_ANSWER)
+                self.record_failure(peer, NO_ANSWER)
         finally:
             self._examined.discard(peer)
 
-    async def _look_again(self, pause_s: float, left_s: float) -> None:
+    async def _search_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory, ping servers that failed or left, and pause."""
         away = self._bans.recovering(time.monotonic())
         work = asyncio.gather(self.refresh(thorough=True), *(self._ping(peer) for peer in away))
@@ -486,14 +486,14 @@ class Servers:
             self._places = await self._host.places()
 
     def introduce(self, record: ServerRecord, span: Span) -> Caller:
-        """Return what a server is told about this client."""
+        """Return what a server learns about this client."""
         return Caller(
             adapter=find_adapter(record.adapters, self._adapter) if self._adapter else None,
             revision_digest=span_digest(record.digests_of(span)) if record.is_ours else None,
         )
 
-    def ways(self, servers: Sequence[LiveServer], hidden_size: int) -> list[NetworkPath]:
-        """Return the ways from here to the first server, from each to the next, and from the last one back.
+    def paths(self, servers: Sequence[LiveServer], hidden_size: int) -> list[NetworkPath]:
+        """Return the network paths from here to the first server, from each to the next, and from the last one back.
 
         A server measures its link to the internet, and some links to other servers.
         """
@@ -512,7 +512,7 @@ class Servers:
         try:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
         except RemoteError:
-            self._note_silence(peer)
+            self._record_silence(peer)
             return False
         finally:
             self._pinged.discard(peer)
@@ -548,16 +548,16 @@ class Servers:
         )
 
     def _votes(self, doubted: Collection[PeerId]) -> dict[PeerId, float]:
-        """Return what each server's variant counts: a person has one vote, and those that come last hardly any."""
+        """Return each server's vote on variants: a person has one vote in all, and a doubted server hardly any."""
         owners = {peer: self._host.person_of(peer) for peer in self._columns.index}
         servers = Counter(owners.values())
         return {peer: (_DOUBTED_VOTE if peer in doubted else 1.0) / servers[owner] for peer, owner in owners.items()}
 
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
-        """Tell whether a server comes last.
+        """Tell whether a server is chosen only where there is no other.
 
-        It or its person's others failed us, it has not answered a ping yet, its person doesn't let it be audited, or is
-        on probation. For this client, ten clean audits end that.
+        That holds if it or its owner's other servers failed, if it has not answered a ping yet, if its owner withholds
+        what audits need, or is on probation. For this client, ten clean audits end probation.
         """
         is_silent = peer in self._pinged and peer not in self._measured_at
         person = self._host.person_of(peer)

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 HostFactory = Callable[[Membership, ClientConfig], Coroutine[Any, Any, Host]]
 
-_GOODBYE_S = 3.0  # to tell the servers that sessions end
+_GOODBYE_S = 3.0  # time to tell the servers that sessions end
 _RESTART_AGAIN_S = 2.0
 
 
@@ -60,7 +60,7 @@ class SwarmClient:
         Args:
             block_parameters: the number of parameters of each block, for receipts; empty: nothing is signed.
             has_experts: whether the model sends tokens to some of its experts, for audits.
-            rng: draws the noisy routes and rounds gradients; None: a new one.
+            rng: draws routes and rounds gradients; None: a new one.
         """
         self.swarm = membership.swarm
         self._membership = membership
@@ -70,10 +70,10 @@ class SwarmClient:
         self._has_experts = has_experts
         self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
-        self.run = self._loop.run  # work of any thread, which waits for it
-        self.post = self._loop.post  # calls of any thread, soon
-        self._background = BackgroundTasks()  # goodbyes
-        self._parts = AsyncExitStack()  # that have been started
+        self.run = self._loop.run  # runs work in the loop; the calling thread waits
+        self.post = self._loop.post  # calls a function in the loop soon
+        self._background = BackgroundTasks()  # ends of sessions
+        self._parts = AsyncExitStack()  # parts that have been started
         self._is_closed = False
 
     def start(self) -> None:
@@ -99,13 +99,13 @@ class SwarmClient:
 
         Args:
             span: the blocks; None takes all.
-            may_grow: whether it is opened again, larger, when it is full.
+            may_grow: whether a full session is opened again with more room.
             config: its own; None takes the client's.
-            adapter: the caller's own, of this moment.
+            adapter: the caller's own adapter as it is now.
             sharing: servers share beginnings only among sessions with the same text.
         """
         config, prefix = config or self.config, self.swarm.prefix
-        audits = None if adapter is not None else self.audits  # nobody else has the adapter
+        audits = None if adapter is not None else self.audits  # no other server has the adapter
         others = Replacements(self.servers, self.calls, config, prefix, max_length, adapter, sharing)
         return InferenceSession(others, span or Span(0, self.swarm.num_blocks), audits, may_grow=may_grow)
 

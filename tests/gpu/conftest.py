@@ -77,7 +77,7 @@ def _interpreted_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("potluck.blocks.span.trial.uses_kernels", lambda device: True)
         monkeypatch.setattr("potluck.blocks.span.trial.why_no_kernels", lambda device: None)
         monkeypatch.setattr("potluck.blocks.span.block_span.multiply_natively", lambda block: None)
-        monkeypatch.setattr("potluck.blocks.formats.layers._is_for_kernel", lambda *arguments: False)
+        monkeypatch.setattr("potluck.blocks.formats.matrices._is_for_kernel", lambda *arguments: False)
         interpret_bfloat16(monkeypatch)
 
 

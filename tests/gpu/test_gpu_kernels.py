@@ -22,7 +22,8 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from potluck.blocks.cache.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
 from potluck.blocks.cache.pages import PAGE_TOKENS  # noqa: E402
-from potluck.blocks.formats.layers import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear  # noqa: E402
+from potluck.blocks.formats.layers import QuantizedExperts, QuantizedLinear  # noqa: E402
+from potluck.blocks.formats.matrices import Int4Matrix, Int8Matrix, Matrix  # noqa: E402
 from potluck.blocks.kernels.block_operations import (  # noqa: E402
     add_product,
     joined_weight,

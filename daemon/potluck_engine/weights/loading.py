@@ -27,9 +27,8 @@ from potluck_control.places import user_places
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.resources import bundled_checkpoint
 
-from potluck.blocks.accelerators import is_lost
+from potluck.blocks.accelerators import NoKernels, is_lost
 from potluck.blocks.adapters import Adapters
-from potluck.blocks.kernels.support import NoKernels
 from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.blocks.span.ranks import Ranks
 from potluck.checkpoint.adapter_files import open_adapter

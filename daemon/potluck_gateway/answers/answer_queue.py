@@ -79,7 +79,7 @@ class AnswerQueue:
         loop, caller = asyncio.get_running_loop(), CancelScope()
 
         def pass_on(item: AnswerEvent, index: int) -> None:
-            if caller.has_left:
+            if caller.is_cancelled:
                 raise BrokenPipeError("the caller is gone")
             if request.is_streamed:
                 loop.call_soon_threadsafe(tell, replace(item, index=index) if isinstance(item, AnswerPart) else item)
@@ -104,11 +104,11 @@ class AnswerQueue:
         with self._places(1):
             return (await self._run(model, [work], CancelScope()))[0]
 
-    async def _run(self, model: str, works: Sequence[Work[R]], leaving: CancelScope) -> list[R]:
+    async def _run(self, model: str, works: Sequence[Work[R]], scope: CancelScope) -> list[R]:
         """Return what each of `works` returns, in threads that work for a caller, who leaves when this ends."""
 
         def work_for_caller(work: Work[R]) -> R:
-            with leaving.working():
+            with scope.entered():
                 return work(chat)
 
         futures: list[asyncio.Future[R]] = []
@@ -118,7 +118,7 @@ class AnswerQueue:
             futures = [loop.run_in_executor(self._threads, work_for_caller, work) for work in works]
             return await asyncio.gather(*futures)
         finally:
-            leaving.leave()
+            scope.cancel()
             for future in futures:
                 future.cancel()  # those that have not begun
 

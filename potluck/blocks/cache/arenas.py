@@ -26,8 +26,8 @@ keys and those of values, bfloat16 [.., tokens, 1].
 """
 
 _MOST = 127
-_LEAST_FACTOR = 1e-30  # of zeros; dividing by it stays finite
-_LEAST_GIVEN_BACK_BYTES = 64 * 1024  # of one head in a freed run; for less, the system calls cost more than they save
+_LEAST_FACTOR = 1e-30  # factor of zeros; dividing by it stays finite
+_LEAST_GIVEN_BACK_BYTES = 64 * 1024  # system calls for fewer bytes of a head cost more than they save
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def encoded(*numbers: Tensor) -> Held:
     """Return codes of each tensor [.., dim], int8, and then the factors of each, bfloat16 [.., 1]."""
     wide = [each.float() for each in numbers]
     steps = [(each.abs().amax(-1, keepdim=True) / _MOST).clamp_(min=_LEAST_FACTOR) for each in wide]
-    factors = [each.to(torch.bfloat16) for each in steps]  # which may be less, so that codes are clamped
+    factors = [each.to(torch.bfloat16) for each in steps]  # rounding may make them smaller, so codes are clamped
     codes = [(each / by).round_().clamp_(-_MOST, _MOST).to(torch.int8) for each, by in zip(wide, factors, strict=True)]
     return *codes, *factors
 

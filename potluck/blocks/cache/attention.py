@@ -1,20 +1,17 @@
-"""Attention of packed rows on plain torch: each token attends to its own row's keys and values in a few runs of an
-arena.
+"""Attention of packed rows on plain torch: each token attends to its own row's keys and values in runs of an arena.
 
-`attend` is an attention implementation for transformers (see `switching`). In place of keys and values it receives the
-view that `RaggedCache.update` or `PagedCache.update` returned. Several runs, and the past and a row's own new tokens,
-are attended to one by one and merged by their log-sum-exp. So no mask and no copy is made, except for windows that end
-within the new tokens.
+`attend` is an attention implementation for transformers (see `potluck.blocks.span.implementations`). In place of keys
+and values it receives the view that `RaggedCache.update` or `PagedCache.update` returned. Several runs, and the past
+and a row's own new tokens, are attended to one by one and merged by their log-sum-exp. So no mask and no copy is made,
+except for windows that end within the new tokens.
 
-Source: merging by log-sum-exp as in Flash-Decoding. A sink is one more score without a value (gpt-oss).
+Layers with latent attention (DeepSeek, GLM 4.7, Kimi K2) store one latent vector and one rotated key of each token,
+which all heads share, and their own `expand_kv` makes the heads' keys and values. Expanding all the past for one new
+token would be most of a step. So few tokens are multiplied into the space of the latents and attend there, and the
+result is multiplied back. Longer pieces expand.
 
-Latent attention of packed rows (DeepSeek, GLM 4.7, Kimi K2): pages hold what the layers remember, compressed.
-
-Each token leaves one latent vector and one rotated key, which all heads share, and the layer's own `expand_kv` makes
-the heads' keys and values of them. Expanding all the past for one new token would be most of a step. So few tokens are
-multiplied into the space of the latents and attend there, and the result is multiplied back. Longer pieces expand.
-
-Source: the absorbed matrices of DeepSeek-V2 (https://arxiv.org/abs/2405.04434), section 2.1.
+Source: merging by log-sum-exp as in Flash-Decoding. A sink is one more score without a value (gpt-oss). The absorbed
+matrices are those of DeepSeek-V2 (https://arxiv.org/abs/2405.04434), section 2.1.
 """
 
 from __future__ import annotations
@@ -31,7 +28,10 @@ from torch import Tensor, nn
 from potluck.blocks.cache.arenas import Held, decoded
 from potluck.blocks.kernels.native import can_attend, native_kernels
 
-_MAX_RUNS = 4  # for more runs, copying a row's keys together is cheaper than that many calls
+MOST_ABSORBED = 16
+"""Tokens of a row that attend in the space of latents. With DeepSeek V3's sizes that is less work up to 170."""
+
+_MAX_RUNS = 4  # copying a row's keys together is cheaper than calls for more runs
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ def attend(
         TypeError: the layer passes something unknown here, so its family runs each session alone.
     """
     unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name != "position_ids"]
-    is_view = not isinstance(key, Tensor)  # of this package: LayerView, LatentView, PagedView
+    is_view = not isinstance(key, Tensor)  # LayerView, LatentView or PagedView
     is_known = is_view and attention_mask is None and is_causal is not False
     if not is_known or unknown:
         raise TypeError(f"attention of {type(module).__name__} cannot be given packed rows")
@@ -225,10 +225,6 @@ def _merge(parts: list[tuple[Tensor, Tensor]], sinks: Tensor | None) -> Tensor:
     if sinks is not None:
         output = output * torch.sigmoid(sums - sinks)[..., None]
     return output.to(dtype)
-
-
-MOST_ABSORBED = 16
-"""Tokens of a row that attend in the space of latents. With DeepSeek V3's sizes that is less work up to 170."""
 
 
 def share_latents(layers: nn.ModuleList) -> None:

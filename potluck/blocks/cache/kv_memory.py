@@ -224,7 +224,7 @@ class KvMemory:
         """Return another sequence with the same tokens. The two share pages until one of them writes."""
         tables = {}
         for group, table in sequence.tables.items():
-            self._release(group, table.cut(pages_of(sequence.length)))  # so that only the last page can be partly full
+            self._release(group, table.cut(pages_of(sequence.length)))  # only the last page may be partly full
             self.pool.share(table.runs)
             tables[group] = PageTable(table.first, table.runs)
         sequence.room = 0
@@ -325,7 +325,7 @@ class KvMemory:
         return places
 
     def _new_arena(self, shape: KvShape, depth: int) -> KvArena:
-        capacity = (self.pool.num_pages + 1) * PAGE_TOKENS  # with the spare page
+        capacity = (self.pool.num_pages + 1) * PAGE_TOKENS  # one more for the spare page
         return KvArena(shape, depth, capacity, self.layout.stored, self.layout.device)
 
     def _free_home(self, layer: LayerKv, taken: set[tuple[int, int]]) -> tuple[int, int]:

@@ -46,7 +46,7 @@ class _Growing:
         if not self.buffers or self._used + new > self.buffers[0].shape[-2]:
             self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
             start, self._used = self._used - keep, keep
-            old = self.buffers or (keys, values)  # of which none is kept
+            old = self.buffers or (keys, values)  # stand-ins for their shapes; `keep` is 0
             self.buffers = tuple(_regrown(buffer, start, keep, keep + new) for buffer in old)
         for buffer, states in zip(self.buffers, (keys, values), strict=True):
             buffer[:, :, self._used : self._used + new] = states

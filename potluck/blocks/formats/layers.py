@@ -1,161 +1,27 @@
-"""Weights held in fewer bits: a block's matrices as int8 or int4 codes with scales; everything else stays as it is.
+"""Layers that hold their matrices in fewer bits, and the choice of the matrices of a block that do.
 
-For few tokens in bfloat16, `native_kernels` multiply on a CPU. Otherwise the matrix is restored for one product. Codes
-and scales are ordinary parameters, so code that moves, shares, frees or counts a block's tensors need not know of them.
-docs/decisions/0009 explains why this is not bitsandbytes or torchao.
-
-int8: one symmetric scale for each row. int4: 16 levels between the least and the greatest of each group of 32 values.
-Where GPTQ or AWQ made a checkpoint, int4 is its own codes and groups, value for value.
+Codes and scales are ordinary parameters, so code that moves, shares, frees or counts a block's tensors need not know of
+them. docs/decisions/0009 explains why this is not bitsandbytes or torchao.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
 from potluck.blocks.accelerators import trim_heap
-from potluck.blocks.formats import widening
-from potluck.blocks.kernels.native import GROUP, PACKED_ROWS, native_kernels
+from potluck.blocks.formats.matrices import Int4Matrix, Int8Matrix, Matrix, bfloat16_product, wide_product_grad
+from potluck.blocks.kernels.native import GROUP, PACKED_ROWS
 from potluck.blocks.streaming.placement import BlockSize
 from potluck.checkpoint.packed import PackedMatrix, PackedRows, Packing
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
-
-_KERNEL_TOKENS = 16  # for more, torch or `widening` is as fast, even with restoring int8 (AVX-512, hidden 2048)
-_INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
-_CHUNK_ROWS = 2 * PACKED_ROWS  # converted at a time, which limits the memory needed besides a block and its codes
-_HALF = PACKED_ROWS // 2
-
-
-class _Numbers:
-    """A matrix that is not quantised yet, with the attributes of a `PackedMatrix`."""
-
-    group, order = GROUP, None
-
-    def __init__(self, weight: Tensor) -> None:
-        self.shape, self._weight = weight.shape, weight
-
-    def levels(self, start: int, end: int) -> tuple[Tensor, Tensor]:
-        return _to_levels(self._weight[start:end].float(), self._weight.dtype)
-
-
-class Int8Matrix(nn.Module):
-    """A matrix [rows, columns] as int8 `codes` of that shape and `scales` [rows] in the original's dtype."""
-
-    def __init__(self, weight: Tensor) -> None:
-        super().__init__()
-        self.num_rows = weight.shape[0]
-        codes = torch.empty(weight.shape, dtype=torch.int8, device=weight.device)
-        scales = torch.empty(weight.shape[0], dtype=weight.dtype, device=weight.device)
-        for start in range(0, weight.shape[0], _CHUNK_ROWS):
-            part = slice(start, start + _CHUNK_ROWS)
-            some = weight[part].float()
-            scales[part] = (some.abs().amax(dim=1) / 127).clamp(min=torch.finfo(weight.dtype).tiny)
-            codes[part] = (some / scales[part, None].float()).round().clamp(-127, 127).to(torch.int8)
-        self.codes = nn.Parameter(codes, requires_grad=False)
-        self.scales = nn.Parameter(scales, requires_grad=False)
-
-    def product(self, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
-        """Return x [..., columns] times the transposed matrix, or times its rows [start, end): [..., rows]."""
-        codes, scales = self.codes[start:end], self.scales[start:end]
-        if _is_for_kernel(x, _KERNEL_TOKENS) and (native := native_kernels()) is not None:
-            return native.int8(x, codes, scales)
-        return widening.product(x, codes) * scales
-
-    def product_grad(self, grad: Tensor) -> Tensor:
-        """Return the gradient of x [..., columns] from that of the product [..., rows]."""
-        return widening.product_grad(grad * self.scales, self.codes)
-
-    def rows(self, start: int, end: int) -> Tensor:
-        """Return rows [start, end) as numbers."""
-        return self.codes[start:end].to(self.scales.dtype) * self.scales[start:end, None]
-
-
-class Int4Matrix(nn.Module):
-    """A matrix [rows, columns] in 16 levels for each group of `GROUP` columns, or of a multiple of so many.
-
-    `codes` [row blocks, columns, half of a block's rows] uint8 has the first half of a block's `PACKED_ROWS` rows in
-    the low nibbles and the second half in the high ones. The last block is padded with rows of zeros. `levels` [groups,
-    rows, 2]: the distance between levels, and the value of code 8. If a checkpoint stored the codes, these are in
-    float32, because scales and zero points are exact in nothing less; they are held as int32 then, because modules take
-    the dtype of their first number for that of the computation. `order` [columns] int32: which column stands at each
-    place; None if all are in their own.
-
-    Args:
-        dtype: of numbers; by default that of `weight`.
-    """
-
-    def __init__(self, weight: Tensor | PackedMatrix | PackedRows, *, dtype: torch.dtype | None = None) -> None:
-        super().__init__()
-        self.num_rows, columns = weight.shape
-        num_blocks = math.ceil(self.num_rows / PACKED_ROWS)
-        source = _Numbers(weight) if isinstance(weight, Tensor) else weight
-        device, held = (weight.device, weight.dtype) if isinstance(weight, Tensor) else ("cpu", torch.float32)
-        self.group, self.dtype = source.group, dtype or held
-        codes = torch.zeros((num_blocks, columns, _HALF), dtype=torch.uint8, device=device)
-        levels = torch.zeros((columns // self.group, num_blocks * PACKED_ROWS, 2), dtype=held, device=device)
-        for start in range(0, self.num_rows, _CHUNK_ROWS):
-            end = min(start + _CHUNK_ROWS, self.num_rows)
-            values, levels[:, start:end] = source.levels(start, end)
-            values = functional.pad(values, (0, 0, 0, (start - end) % PACKED_ROWS)).view(-1, PACKED_ROWS, columns)
-            packed = values[:, :_HALF] | values[:, _HALF:] << 4
-            codes[start // PACKED_ROWS :][: len(packed)] = packed.transpose(1, 2)
-        self.codes = nn.Parameter(codes, requires_grad=False)
-        is_exact = isinstance(weight, PackedMatrix | PackedRows)
-        self.levels = nn.Parameter(levels.view(torch.int32) if is_exact else levels, requires_grad=False)
-        self.order = None if source.order is None else nn.Parameter(source.order, requires_grad=False)
-
-    @property
-    def level_numbers(self) -> Tensor:
-        """Return `levels` as numbers, in the memory where they are held."""
-        return self.levels.view(torch.float32) if self.levels.dtype is torch.int32 else self.levels
-
-    def arranged(self, x: Tensor) -> Tensor:
-        """Return x [..., columns] with its columns in the order of the codes."""
-        return x if self.order is None else x.index_select(-1, self.order)
-
-    def product(self, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
-        """Return x [..., columns] times the transposed matrix, or times its rows [start, end): [..., rows].
-
-        `start` must be the first row of a block.
-        """
-        end = self.num_rows if end is None else end
-        if _is_for_kernel(x, _INT4_KERNEL_TOKENS) and (native := native_kernels()) is not None:
-            codes = self._blocks_of(start, end)
-            levels = self.levels[:, start : start + len(codes) * PACKED_ROWS].contiguous()
-            return native.int4(self.arranged(x), codes, levels, end - start)
-        return widening.product(x, self.rows(start, end))
-
-    def product_grad(self, grad: Tensor) -> Tensor:
-        """Return the gradient of x [..., columns] from that of the product [..., rows]."""
-        return widening.product_grad(grad, self.rows(0, self.num_rows))
-
-    def rows(self, start: int, end: int) -> Tensor:
-        """Return rows [start, end) as numbers; `start` must be the first row of a block."""
-        codes = self._blocks_of(start, end)
-        num_blocks, columns, _ = codes.shape
-        levels = self.level_numbers[:, start : start + num_blocks * PACKED_ROWS]
-        steps, middles = levels.permute(2, 1, 0).unsqueeze(-1)
-        values = torch.empty((num_blocks, PACKED_ROWS, columns), dtype=levels.dtype, device=codes.device)
-        values[:, :_HALF] = (codes & 15).transpose(1, 2)
-        values[:, _HALF:] = (codes >> 4).transpose(1, 2)
-        whole = values.view(-1, columns // self.group, self.group).sub_(8).mul_(steps).add_(middles)
-        whole = whole.view(-1, columns)[: end - start].to(self.dtype)
-        return whole if self.order is None else torch.empty_like(whole).index_copy_(1, self.order.long(), whole)
-
-    def _blocks_of(self, start: int, end: int) -> Tensor:
-        return self.codes[start // PACKED_ROWS : math.ceil(end / PACKED_ROWS)]
-
-
-Matrix = Int8Matrix | Int4Matrix
 
 Kernel = Callable[[Tensor, Sequence["QuantizedLinear"]], tuple[Tensor, ...]]
 """Returns what each of several layers makes of the same tokens, without gradients."""
@@ -209,13 +75,7 @@ class NativeLinear(nn.Linear):
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
-        return widening.product_grad(grad, self.weight)
-
-
-def bfloat16_product(x: Tensor, weight: Tensor) -> Tensor:
-    """Return x [..., columns] times the transposed weight [rows, columns], whose columns are a multiple of 16."""
-    native = native_kernels() if _is_for_kernel(x, _KERNEL_TOKENS) else None
-    return widening.product(x, weight) if native is None else native.bfloat16(x, weight)
+        return wide_product_grad(grad, self.weight)
 
 
 class QuantizedExperts(nn.Module):
@@ -320,7 +180,7 @@ def quantize_block(block: nn.Module, quantization: str) -> None:
         )
     while targets:  # each target keeps its original alive
         _replace(targets.pop(), quantization)
-    trim_heap()  # or freed originals stay in gaps between the codes, which doubles the peak
+    trim_heap()  # freed originals would stay in gaps between the codes, which doubles the peak
 
 
 def multiply_natively(block: nn.Module) -> None:
@@ -328,6 +188,13 @@ def multiply_natively(block: nn.Module) -> None:
     for module in block.modules():
         if type(module) is nn.Linear and module.weight.dtype is torch.bfloat16 and module.in_features % 16 == 0:
             module.__class__ = NativeLinear  # others hold the module itself
+
+
+def multiply_quantised(layers: nn.ModuleList, kernel: Kernel | None) -> None:
+    """Let the layers' quantised matrices be multiplied by this kernel; None: by none."""
+    for module in layers.modules():
+        if isinstance(module, QuantizedLinear):
+            module.kernel = kernel
 
 
 def block_size(block: nn.Module, quantization: str, packing: Packing | None = None) -> BlockSize:
@@ -366,7 +233,7 @@ def block_nbytes(block: nn.Module, quantization: str, packing: Packing | None = 
 
 class _Target(NamedTuple):
     parent: nn.Module
-    name: str  # of a linear layer, or of the experts' parameter
+    name: str  # name of a linear layer, or of the experts' parameter
     weight: Tensor  # [rows, columns], or [experts, rows, columns]
 
 
@@ -431,17 +298,3 @@ def _hold_experts(parent: Any, name: str, matrix: Matrix, rows: int) -> None:
     config: Any = copy.copy(parent.config)
     config._experts_implementation = "eager"  # the family's own loop, which uses one expert's matrix at a time
     parent.config = config
-
-
-def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return codes uint8 of weight [rows, columns] float32, and their levels [groups, rows, 2] in `dtype`."""
-    groups = weight.view(weight.shape[0], -1, GROUP)
-    least, greatest = groups.amin(dim=-1), groups.amax(dim=-1)
-    steps = ((greatest - least) / 15).clamp(min=torch.finfo(dtype).tiny).to(dtype)
-    middles = (least + 8 * steps.float()).to(dtype)
-    codes = (groups - middles.float()[..., None]).div_(steps.float()[..., None]).round_().add_(8).clamp_(0, 15)
-    return codes.to(torch.uint8).view_as(weight), torch.stack((steps, middles), dim=-1).transpose(0, 1)
-
-
-def _is_for_kernel(x: Tensor, max_tokens: int) -> bool:
-    return x.dtype is torch.bfloat16 and x.device.type == "cpu" and x.numel() <= max_tokens * x.shape[-1]

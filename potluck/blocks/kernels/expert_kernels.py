@@ -35,7 +35,7 @@ def choose(
         if is_given:
             expert = tl.load(target).to(tl.int32)
         else:
-            expert = tl.minimum(tl.argmax(scores, 0), num_experts - 1)  # beyond it if scores are no numbers
+            expert = tl.minimum(tl.argmax(scores, 0), num_experts - 1)  # no numbers have it beyond
             tl.store(target, expert)
         is_it = experts == expert
         taken += tl.where(experts == place, tl.sum(tl.where(is_it, parts, 0.0), 0), 0.0)

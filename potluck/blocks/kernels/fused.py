@@ -331,7 +331,7 @@ def _known() -> dict[str, Any]:
         known[code_of(getattr(home, f"{family.prefix}Attention").forward)] = family.norms_whole
         known[code_of(getattr(home, f"{family.prefix}RMSNorm").forward)] = family.norm
         known[_rotation_code(home)] = family.is_interleaved
-    for name in ("llama", "phi3", "glm4", "gemma2"):  # without experts
+    for name in ("llama", "phi3", "glm4", "gemma2"):  # feed-forward parts without experts
         known[code_of(getattr(_home(name), f"{_FAMILIES[name].prefix}MLP").forward)] = None
     return known
 

@@ -24,10 +24,10 @@ _CODES = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "
 _CODES |= {"u64": "Q", "fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
 """How `struct` writes a type of argument."""
 
-_PLACE_BYTES = 8  # of a parameter, in which the largest type fits
+_PLACE_BYTES = 8  # bytes of a parameter; the largest type fits
 _CONFIG = "7I4xQQI4x"  # CUlaunchConfig: grid, block, shared bytes, stream, attributes and their number
 _WARP = 32
-_USUAL_SHARED_BYTES = 48 << 10  # of a program; more must be asked for
+_USUAL_SHARED_BYTES = 48 << 10  # shared memory of a program without asking for more
 
 _INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 _POINTER_DEVICE = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
@@ -147,7 +147,7 @@ class Launcher:
         self._is_passed = [kind != "constexpr" for kind in source.signature.values()]
         kinds = list(compress(source.signature.values(), self._is_passed))
         self._pointers = [index for index, kind in enumerate(kinds) if kind[0] == "*"]
-        codes = [*map(_code_of, kinds), "Q", "Q"]  # and two pointers to scratch memory
+        codes = [*map(_code_of, kinds), "Q", "Q"]  # the last two are pointers to scratch memory
         padded = (f"{code}{_PLACE_BYTES - struct.calcsize(code)}x" for code in codes)
         self._struct = struct.Struct("=" + _CONFIG + "".join(padded))
         self._num_parameters = len(codes)

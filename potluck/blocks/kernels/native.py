@@ -1,14 +1,9 @@
-"""Calls the library that `native_kernels` compiles: products of few tokens, attention, and whole blocks.
-
-Compares each native kernel with torch, once after it was compiled: a compiler or a processor can be wrong.
-
-Numbers are of a few tokens, so it takes milliseconds. `native_kernels` uses no kernel if one of them is wrong.
-
-Compiles what blocks compute for few tokens, for this processor: products, attention, and the rest.
+"""Compiles native kernels for this processor, checks them and calls them: products, attention and whole blocks.
 
 The code is `native_kernels.c` and `native_steps.c`. It is compiled when it is first needed, in a few seconds, and kept
 with a checksum in this user's cache for the next process. It is loaded from a folder that only this user can write to
-and that is removed at once. Without a compiler, and on processors other than x86 with AVX2, there are no such kernels.
+and that is removed at once. Each kernel is compared with torch, because a compiler or a processor can be wrong, and if
+one is wrong, none is used. Without a compiler, and on processors other than x86 with AVX2, there are no such kernels.
 docs/decisions/0009 has the measurements.
 """
 
@@ -32,8 +27,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from potluck.blocks.accelerators import NoKernels
 from potluck.blocks.cache.arenas import Held, encoded
-from potluck.blocks.kernels.support import NoKernels
 from potluck.checked_files import read_copy, write_copy
 
 PACKED_ROWS = 64
@@ -48,8 +43,19 @@ COLUMNS = 16
 MOST_DIM = 512
 """Of a key or value that natively computed attention takes."""
 
-_QUERIES_TOGETHER = 4  # as in the code
+_QUERIES_TOGETHER = 4  # the same number as in native_kernels.c
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
+
+_TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * PACKED_ROWS, 96, 2, 32  # sizes of the check
+_TOLERANCE = 0.02
+"""Limit of the error's norm over that of the right numbers. bfloat16 costs 0.003, and rounding x to int8 0.007."""
+
+_SOURCES = [Path(__file__).with_name(name) for name in ("native_kernels.c", "native_steps.c")]
+_HEADERS = [Path(__file__).with_name("native_kernels.h")]
+_FLAGS = ("-O3", "-shared", "-fPIC", "-fopenmp", "-fvisibility=hidden")
+_COMPILER_TIMEOUT_S = 120.0  # it takes five seconds of a processor's time
+
+log = logging.getLogger(__name__)
 
 
 class NativeKernels:
@@ -150,7 +156,7 @@ def can_attend(held: Held) -> bool:
     """Return whether `NativeKernels.attention` takes keys and values of such shapes, where there is one."""
     is_right = all(tensor.shape[3] % COLUMNS == 0 and tensor.shape[3] <= MOST_DIM for tensor in held[:2])
     is_right = is_right and all(tensor.stride()[2:] == (tensor.shape[3], 1) for tensor in held)
-    is_right = is_right and len({tensor.stride(1) // tensor.shape[3] for tensor in held}) == 1  # of all, the same slots
+    is_right = is_right and len({tensor.stride(1) // tensor.shape[3] for tensor in held}) == 1  # equal slots
     return is_right and held[0].dtype in (torch.bfloat16, torch.int8) and held[0].device.type == "cpu"
 
 
@@ -159,11 +165,6 @@ def _buffers(x: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:
     output = torch.empty((*x.shape[:-1], rows), dtype=x.dtype)
     scratch = torch.empty(x.numel() + 2 * 4 * x.numel() // GROUP, dtype=torch.uint8)
     return x.contiguous(), output, scratch
-
-
-_TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * PACKED_ROWS, 96, 2, 32
-_TOLERANCE = 0.02
-"""Of the error's norm over the right numbers' norm. bfloat16 alone costs 0.003, and rounding x to int8 0.007."""
 
 
 def wrong_kernel(kernels: NativeKernels) -> str | None:
@@ -200,23 +201,15 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
 
 
 def _int4_matrix(codes: Tensor, levels: Tensor) -> Tensor:
-    """Return the numbers of a matrix, [rows, columns]. Shapes: see `potluck.blocks.formats.layers.Int4Matrix`."""
+    """Return the numbers of a matrix, [rows, columns]. Shapes: see `potluck.blocks.formats.matrices.Int4Matrix`."""
     values = torch.cat((codes & 15, codes >> 4), dim=2).transpose(1, 2).float() - 8
     steps, middles = levels.float().permute(2, 1, 0).unsqueeze(-1)
     whole: Tensor = values.reshape(_ROWS, len(levels), -1) * steps + middles
     return whole.view(_ROWS, -1)
 
 
-_SOURCES = [Path(__file__).with_name(name) for name in ("native_kernels.c", "native_steps.c")]
-_HEADERS = [Path(__file__).with_name("native_kernels.h")]
-_FLAGS = ("-O3", "-shared", "-fPIC", "-fopenmp", "-fvisibility=hidden")
-_COMPILER_TIMEOUT_S = 120.0  # it takes five seconds of a processor's time
-
-log = logging.getLogger(__name__)
-
-
 def runs_natively(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether native kernels are expected for blocks of this kind, so that their absence is worth a word."""
+    """Return whether native kernels are expected for blocks of this kind, so that their absence is worth a message."""
     return device.type == "cpu" and dtype in (torch.bfloat16, torch.float32)
 
 

@@ -26,7 +26,7 @@ _TILE = 64
 _SWIZZLED_ALIKE = 64
 _PROGRAMS_PER_PROCESSOR = 4
 _MAX_SPLITS = 32
-_PROCESSORS_ELSEWHERE = 1  # for the interpreter, enough to split
+_PROCESSORS_ELSEWHERE = 1  # enough to split, for the interpreter
 
 
 def paged_attention(

@@ -55,11 +55,11 @@ def grouped_product(
 ):
     """Multiply TILE rows that chose the same expert by COLUMNS outputs of its matrix, or by a share of its depth.
 
-    FORM is 0 for numbers, 1 for int8 and 2 for int4 (see `potluck.blocks.formats.layers`), whose codes are read in words
-    of 32 bits. In int4 SHARED columns have levels in common, `scales` holds step and middle as one integer, and GROUP divides
-    SHARED and DEPTH. Without `tiles` there is one expert, and choices lie in order. With second and third matrices,
-    their outputs begin at columns `second` and `third`, which are multiples of COLUMNS. Of programs for the same
-    outputs, the last one that ends adds up `parts`.
+    FORM is 0 for numbers, 1 for int8 and 2 for int4 (see `potluck.blocks.formats`), whose codes are read in words of 32
+    bits. In int4 SHARED columns have levels in common, `scales` holds step and middle as one integer, and GROUP
+    divides SHARED and DEPTH. Without `tiles` there is one expert, and choices lie in order. With second and third
+    matrices, their outputs begin at columns `second` and `third`, which are multiples of COLUMNS. Of programs for the
+    same outputs, the last one that ends adds up `parts`.
     """
     if tiles is None:
         expert = tl.full((), 0, tl.int64)
@@ -79,7 +79,7 @@ def grouped_product(
         column = tl.program_id(1) * COLUMNS
         is_column = column + columns < outer
         first = column
-        rows = outer  # of the matrix
+        rows = outer  # strides of the matrix
         if second_held is not None:
             rows = tl.where(column < second, second, third - second)
             first = tl.where(column < second, column, column - second)
@@ -236,7 +236,7 @@ def _of_int8(words, row_words, first, rows, start, columns, ROWS: tl.constexpr, 
     row = first + tl.arange(0, ROWS)
     place = tl.arange(0, COLUMNS // 4)
     word = row[:, None].to(tl.int64) * row_words + start // COLUMNS * (COLUMNS // 4) + place[None, :]
-    is_inside = start + place // 4 * 16 < columns  # in this form Triton sees that it holds for 16 bytes at a time
+    is_inside = start + place // 4 * 16 < columns  # Triton sees in this form that it holds for 16 bytes at a time
     codes = tl.load(words + word, mask=(row < rows)[:, None] & is_inside[None, :], other=0)
     shift = 24 - 8 * tl.arange(0, 4)[None, None, :]
     codes = (tl.reshape(codes, [ROWS, COLUMNS // 4, 1]) << shift) >> 24

@@ -22,19 +22,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from potluck.blocks.accelerators import keep_until_release, num_processors
-from potluck.blocks.formats.layers import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear
+from potluck.blocks.formats.layers import QuantizedExperts, QuantizedLinear
+from potluck.blocks.formats.matrices import Int4Matrix, Int8Matrix, Matrix
 from potluck.blocks.kernels import product_kernels
 from potluck.blocks.kernels.native import GROUP
 
 _FEW_TOKENS = 16  # rows of a tile, the fewest that tensor cores take
 _MANY_TOKENS = 64
 _COLUMNS = 64  # outputs of a program, as many as int4 packs together
-_MOST_DENSE_TOKENS = 128  # for more, restoring a matrix and multiplying it in full should be faster; not measured
-_ROUND_BYTES = 256  # of a row of x that a program reads at a time
-_RESTORED_COLUMNS = 128  # of a program that restores numbers
-_LEAST_ROUNDS = 2  # of a program that shares a product's depth with others; not measured
-_PROGRAMS_A_PROCESSOR = 4  # for which an H100's shared memory suffices; not measured
-_PROCESSORS = 132  # of a GPU that is not there: an H100's
+_MOST_DENSE_TOKENS = 128  # restoring a matrix should be faster for more tokens; not measured
+_ROUND_BYTES = 256  # bytes of a row of x that a program reads at a time
+_RESTORED_COLUMNS = 128  # columns of a program that restores numbers
+_LEAST_ROUNDS = 2  # least rounds of a program that shares a product's depth with others; not measured
+_PROGRAMS_A_PROCESSOR = 4  # an H100's shared memory suffices for so many; not measured
+_PROCESSORS = 132  # an H100's, where there is no GPU
 _PLAIN, _INT8, _INT4 = range(3)  # formats, as the kernel knows them
 
 

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 
 import torch
 
-from potluck.blocks.accelerators import made_current
+from potluck.blocks.accelerators import NoKernels, made_current
 
 _LEAST_CAPABILITY = (8, 0)  # Ampere: on Turing, Triton uses no tensor cores and spills kilobytes of registers
 _WIDTH = 64
-
-
-@dataclass(frozen=True, slots=True)
-class NoKernels:
-    """A reason why a device runs no Triton kernels, and what the user can do, for people; `hint` may be empty."""
-
-    reason: str
-    hint: str = ""
 
 
 Trying = Callable[[], AbstractContextManager[NoKernels | None]]

@@ -23,11 +23,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks.accelerators import NoKernels
 from potluck.blocks.adapters import AdaptedLinear
 from potluck.blocks.cache.arenas import KvArena, KvShape
 from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence
 from potluck.blocks.cache.pages import PAGE_TOKENS, slots_in
-from potluck.blocks.formats.layers import Int8Matrix, NativeLinear, QuantizedLinear
+from potluck.blocks.formats.layers import NativeLinear, QuantizedLinear
+from potluck.blocks.formats.matrices import Int8Matrix
 from potluck.blocks.kernels.fused import attention_form, can_be_fused, has_plain_mlp, is_gelu, layer_form, norm_form
 from potluck.blocks.kernels.native import (
     COLUMNS,
@@ -38,7 +40,6 @@ from potluck.blocks.kernels.native import (
     native_kernels,
     why_not_native,
 )
-from potluck.blocks.kernels.support import NoKernels
 from potluck.blocks.span.family_loop import Call, LayerCalls
 from potluck.blocks.span.step_plans import PlannedRow
 from potluck.protocol.blocks import Span
@@ -46,8 +47,8 @@ from potluck.protocol.blocks import Span
 MOST_TOKENS = 16
 """For more tokens, torch is nearly as fast, and matrices in int8 are restored, which is more exact."""
 
-_FORMS = {torch.bfloat16: 0, torch.int8: 1, torch.float32: 2}  # of keys and values
-_FLOATS, _HALVES, _EIGHT_BITS, _FOUR_BITS = range(4)  # of matrices
+_FORMS = {torch.bfloat16: 0, torch.int8: 1, torch.float32: 2}  # number formats of keys and values
+_FLOATS, _HALVES, _EIGHT_BITS, _FOUR_BITS = range(4)  # formats of matrices
 _INTEGER, _FLAG = ctypes.c_int64, ctypes.c_int32
 _POINTER, _FLOAT = ctypes.c_void_p, ctypes.c_float
 

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.accelerators import trim_memory
+from potluck.blocks.accelerators import NoKernels, trim_memory
 from potluck.blocks.adapters import Adapters, misfit
 from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence
 from potluck.blocks.cache.session_cache import KvCache, RememberedShape, keys_and_values
 from potluck.blocks.formats.layers import block_size, check_quantization, hold_packed, multiply_natively, quantize_block
-from potluck.blocks.kernels.support import NoKernels, Trying, uses_kernels
+from potluck.blocks.kernels.support import Trying, uses_kernels
 from potluck.blocks.kernels.whole_blocks import NextTokens
 from potluck.blocks.span.family_loop import FamilyLoop
 from potluck.blocks.span.implementations import register_attention
@@ -94,7 +94,7 @@ class BlockSpan:
         self.device = self.loop.device
         self.runner: RaggedRunner | None = None
         self._trying: Trying = nullcontext
-        self.remembered: tuple[RememberedShape | None, ...] = ()  # by layer, found out by a trial
+        self.remembered: tuple[RememberedShape | None, ...] = ()  # one for each layer, found out by a trial
 
     def try_out(
         self, ranks: Ranks | None = None, *, has_int8_cache: bool = False, trying: Trying = nullcontext
@@ -308,7 +308,7 @@ def load_span(
             multiply_natively(layers[index])
         filler.check(f"{stack_name}.{index}.")
         weights.take(index, digests[index], read)
-        del read, tensors  # before the next block is read
+        del read, tensors  # freed before the next block is read
     filler.finish()
     weights.finish()
     if ranks is not None:

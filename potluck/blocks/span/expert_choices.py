@@ -59,7 +59,7 @@ class Routers:
 
     def __init__(self, layers: nn.ModuleList) -> None:
         self._layers = layers
-        self._num_experts: dict[int, int] = {}  # by layer
+        self._num_experts: dict[int, int] = {}  # layer -> number of its experts
         self.noted: dict[int, Tensor] = {}
         self.running = 0
         self._chosen: Tensor | None = None
@@ -170,7 +170,7 @@ def _repeated(scores: Tensor, wanted: Tensor, given: GivenChoices, own: Any) -> 
     largest = torch.where(plain.isfinite(), plain, 0.0).abs().amax(dim=-1, keepdim=True).clamp_min(1e-9)
     below = (own.values.detach().float().amin(dim=-1, keepdim=True) - plain) / largest
     given.gap = max(given.gap, float(torch.where(wanted, below, 0.0).amax()))
-    ranked = torch.where(wanted & (below <= given.margin), plain + 3.0 * largest, plain)  # above all others
+    ranked = torch.where(wanted & (below <= given.margin), plain + 3.0 * largest, plain)  # ranks above all others
     indices = ranked.topk(own.indices.shape[-1], dim=-1).indices
     return torch.return_types.topk((scores.gather(-1, indices), indices))
 

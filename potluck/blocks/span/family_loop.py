@@ -1,16 +1,13 @@
-"""Makes the arguments that a family's layers are called with, for packed tokens at any positions.
-
-The family's own loop makes them: while its layers only record their arguments and pass the hidden state on, it makes
-positions, rotary tables and whatever else the family needs. That takes a good part of a millisecond, so steps make the
-same arguments directly: constants, the cache, the positions, and tables for these positions. Loading a span learns how
-and compares both ways (see `potluck.blocks.span.trial`).
-
-The family's own loop over the layers of a span.
+"""Runs the family's own loop over the layers of a span, and learns how that loop calls them.
 
 The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
 needs. The first layer receives the incoming hidden state instead of the output of the missing embeddings, and the last
 layer's output is taken before the missing final norm. Both happen in the layers' `forward`, which is cheaper than
 hooks.
+
+Steps of packed tokens call the layers directly. The loop's arguments for them take a good part of a millisecond to
+make, so `LayerCalls` makes equal ones: constants, the cache, the positions, and tables for these positions. Loading a
+span learns how and compares both ways (see `potluck.blocks.span.trial`).
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ class LayerCalls:
 
     def __init__(self, templates: list[Call], tables: list[Tables]) -> None:
         self._tables = tables
-        self._templates: list[Call] = []  # without duplicates
+        self._templates: list[Call] = []  # each template once
         for template in templates:
             if template not in self._templates:
                 self._templates.append(template)

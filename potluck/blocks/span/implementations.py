@@ -1,9 +1,7 @@
-"""Computes a mixture's experts on a CPU, one expert after another, with weights as they are held.
+"""Implements attention and experts for transformers: registers the implementations, and switches layers to them.
 
 A mixture's own code restores an expert's matrix from int8 or int4 for each product, and multiplies bfloat16 with torch,
-which is slow on many processors (see `widening`).
-
-Our implementations of attention and experts: registers them with transformers, and switches layers to them.
+which is slow on many processors. On a CPU, experts are computed one after another with weights as they are held.
 """
 
 from __future__ import annotations
@@ -18,8 +16,21 @@ from transformers import AttentionInterface
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
 from potluck.blocks.cache.attention import attend
-from potluck.blocks.formats.layers import QuantizedExperts, are_plain_experts, bfloat16_product, wants_gradient
+from potluck.blocks.formats.layers import QuantizedExperts, are_plain_experts, wants_gradient
+from potluck.blocks.formats.matrices import bfloat16_product
 from potluck.blocks.kernels.native import COLUMNS
+
+RAGGED = "potluck_ragged"
+"""Names attention of packed rows. Transformers makes no masks for implementations that it does not know."""
+
+GROUPED = "potluck_grouped"
+"""Names experts as one product, which needs Triton. The family's own loop runs what it cannot compute."""
+
+IN_TURN = "potluck_in_turn"
+"""Names experts one after another, for a CPU in bfloat16. The family's own loop runs what it cannot compute."""
+
+_SWITCHED = "_attn_implementation_internal"  # attribute of a configuration that its layers look up at each call
+_EXPERTS = "_experts_implementation_internal"  # the same for experts
 
 
 def can_take_turns(experts: Any, hidden: Tensor) -> bool:
@@ -58,19 +69,6 @@ def experts_in_turn(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
 
 def _product(x: Tensor, held: Tensor | QuantizedExperts, expert: int) -> Tensor:
     return held.product(x, expert) if isinstance(held, QuantizedExperts) else bfloat16_product(x, held[expert])
-
-
-RAGGED = "potluck_ragged"
-"""Attention of packed rows. Transformers makes no masks for implementations that it does not know."""
-
-GROUPED = "potluck_grouped"
-"""Experts as one product; it needs Triton. What it cannot compute runs in the family's own loop."""
-
-IN_TURN = "potluck_in_turn"
-"""Experts one after another, for a CPU in bfloat16. What it cannot compute runs in the family's own loop."""
-
-_EXPERTS = "_experts_implementation_internal"  # the same for experts
-_SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
 
 
 def register_attention() -> None:

@@ -16,78 +16,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.blocks.accelerators import made_current
+from potluck.blocks.accelerators import NoKernels, made_current
 from potluck.blocks.adapters import Adapters
-from potluck.blocks.cache.attention import LayerView, RowView, share_latents, window_mask
-from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence, LayerGroup
-from potluck.blocks.cache.pages import PAGE_TOKENS, Run, slots_in
-from potluck.blocks.cache.step_caches import PagedCache, multiply_quantised, step_tensors
+from potluck.blocks.cache.attention import share_latents
+from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence
+from potluck.blocks.cache.step_caches import PagedCache, RaggedCache, step_tensors
+from potluck.blocks.formats.layers import multiply_quantised
 from potluck.blocks.kernels.decode_graphs import Agree, DecodeGraphs, GraphRecorder
 from potluck.blocks.kernels.fused import fused_layers
-from potluck.blocks.kernels.support import NoKernels
 from potluck.blocks.kernels.whole_blocks import MOST_TOKENS, CannotRunWhole, NextTokens, WholeBlocks
 from potluck.blocks.span.family_loop import FamilyLoop, LayerCalls
 from potluck.blocks.span.implementations import GROUPED, IN_TURN, RAGGED, AttentionSwitch
 from potluck.blocks.span.step_plans import PlannedRow, StepPlan, StepRow, StepTensors, plan_step
 from potluck.blocks.streaming.weights import SpanWeights
 from potluck.protocol.blocks import Span
-
-
-class RaggedCache:
-    """Replaces a transformers cache while the layers run: it stores keys and values and returns views of the arenas.
-
-    It can do nothing else on purpose: a layer that asks for a length or a state cannot run packed rows.
-    """
-
-    def __init__(self, memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span) -> None:
-        self._memory = memory
-        base = memory.layout.span.start
-        groups = {memory.homes[block - base][0] for block in blocks}
-        self._groups = {group: _GroupStep(memory, group, rows) for group in groups}
-
-    def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Store new keys and values. Shapes: key [1, kv_heads, tokens, key_dim], value [1, kv_heads, tokens,
-        value_dim].
-        """
-        group, place = self._memory.homes[layer_idx]
-        view = self._groups[group].store(place, key, value)
-        return view, view
-
-
-class _GroupStep:
-    """The places of a step's tokens in the arena, for the layers of one group."""
-
-    def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
-        self._arena = memory.arena_of(group)
-        self._dtype = memory.layout.dtype
-        self._device = self._arena.tensors[0].device
-        self._places = [tensor.unsqueeze(1) for tensor in self._arena.tensors]  # [places, 1, heads, slots, dim]
-        self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
-        slots: list[int] = []
-        for row in rows:
-            first_page, runs = row.tables[group]
-            for slot, count in slots_in(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
-                slots.extend(range(slot, slot + count))
-        self._slots = torch.tensor(slots, device=self._device)
-
-    def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
-        oldest = group.first_visible(row.position)
-        seen = row.position + row.tokens - oldest
-        mask = None
-        if group.window is not None and row.tokens > 1 and seen > group.window:
-            mask = window_mask(row.tokens, seen, group.window, self._dtype, self._device)
-        wanted = seen if row.tokens == 1 or mask is not None else seen - row.tokens
-        runs = [
-            [tensor.narrow(3, slot, count).unbind(0) for tensor in self._places]
-            for slot, count in slots_in(pages, oldest - first_page * PAGE_TOKENS, wanted)
-        ]
-        return RowView(row.tokens, runs, mask)
-
-    def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
-        """Write new keys and values, [1, kv_heads, tokens, dim]."""
-        for tensor, new in zip(self._arena.tensors, self._arena.held(key, value), strict=True):
-            tensor[place].index_copy_(1, self._slots, new[0])
-        return LayerView(key, value, self._rows, place)
 
 
 class RaggedRunner:
@@ -128,7 +70,7 @@ class RaggedRunner:
         multiply_quantised(self.layers, grouped.multiply)
         if weights.stream is None:
             self._called = fused_layers(self.layers, block_kernels, experts.add_experts)
-        if weights.is_resident:  # with experts in RAM, the host takes part
+        if weights.is_resident:  # experts in RAM need the host
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)
             weights.before_moves.append(self._graphs.forget)

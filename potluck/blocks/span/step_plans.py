@@ -1,13 +1,12 @@
 """Plans of steps: which new tokens of which sequences one step computes, and which pages hold them.
 
-A plan is plain numbers, so it can be sent to other processes. `ragged` runs it.
+A plan is plain numbers, so it can be sent to other processes. `RaggedRunner` runs it.
 
-A step's plan as tensors, brought to the device in one copy: positions, slots to write, tiles, page tables.
-
-All numbers of a step lie in one piece of memory. Those whose count follows from the number of rows and tokens come
-first; the page tables, which grow with the rows, come last. So the same memory can be rewritten for a later step of the
-same shape, as a CUDA graph requires, and only the used part is copied. Memory for single tokens also takes rows of
-several tokens: to the kernels, each of them is a row of its own with the same page table.
+On a device with Triton, a step's numbers lie in one piece of memory (`StepMemory`), which one copy brings to the
+device. Those whose count follows from the number of rows and tokens come first; the page tables, which grow with the
+rows, come last. So the same memory can be rewritten for a later step of the same shape, as a CUDA graph requires, and
+only the used part is copied. Memory for single tokens also takes rows of several tokens: to the kernels, each of them
+is a row of its own with the same page table.
 """
 
 from __future__ import annotations
@@ -24,6 +23,10 @@ from torch import Tensor
 from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
 from potluck.blocks.cache.pages import PAGE_TOKENS, Run
 from potluck.protocol.blocks import Span
+
+DECODE_TILE_TOKENS = 1
+PREFILL_TILE_TOKENS = 16
+_ALIGN = 2  # numbers of 8 bytes: Triton compiles a kernel again for a pointer that is not a multiple of 16 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +112,6 @@ def _planned(memory: KvMemory, row: StepRow) -> PlannedRow:
         first = memory.groups[group].first_visible(position) // PAGE_TOKENS
         tables[group] = (first, table.runs_from(first))
     return PlannedRow(row.sequence.span, position, row.tokens, tables, row.adapter)
-
-
-DECODE_TILE_TOKENS = 1
-PREFILL_TILE_TOKENS = 16
-_ALIGN = 2  # numbers of 8 bytes: Triton compiles a kernel again for a pointer that is not a multiple of 16 bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.accelerators import is_lost
+from potluck.blocks.accelerators import NoKernels, is_lost
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache.arenas import KvShape
 from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, LayerKv
@@ -26,7 +26,7 @@ from potluck.blocks.cache.session_cache import GrowingLayer, GrowingWindowLayer,
 from potluck.blocks.formats.layers import QuantizedExperts, QuantizedLinear
 from potluck.blocks.kernels.decode_graphs import Agree
 from potluck.blocks.kernels.native import runs_natively, why_not_native
-from potluck.blocks.kernels.support import NoKernels, uses_kernels, why_no_kernels
+from potluck.blocks.kernels.support import uses_kernels, why_no_kernels
 from potluck.blocks.span.expert_choices import NotedChoices
 from potluck.blocks.span.family_loop import FamilyLoop, LayerCalls, are_equal, learn_calls
 from potluck.blocks.span.implementations import RAGGED, AttentionSwitch
@@ -41,8 +41,8 @@ _TOKENS = 4
 _FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
-_CODES_TOLERANCE = 4e-2  # of half precision where products round their input to int8 besides
-_INT8_TOLERANCE = 0.1  # with keys and values in int8
+_CODES_TOLERANCE = 4e-2  # tolerance of half precision where products also round their input to int8
+_INT8_TOLERANCE = 0.1  # tolerance with keys and values in int8
 
 _OTHER_GPU = NoKernels("no kernels on another GPU of this span")
 
@@ -79,7 +79,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, LoneRun]:
             loop.run(hidden, cache, heard=heard.layers)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError) or is_lost(loop.device):
-            raise  # which says nothing about the family
+            raise  # a fault of the device says nothing about the family
         raise _not_splittable(loop, "their layers do not run alone") from error
     if not cache.nbytes and not cache.is_needless:
         raise _not_splittable(loop, "their layers share no usual cache")
@@ -216,7 +216,7 @@ def _warned(family: str, problem: NoKernels | None) -> NoKernels | None:
 def _try_whole(runner: RaggedRunner, loop: FamilyLoop, heard: LoneRun) -> NoKernels | None:
     """Run whole blocks in C if that gives the family's numbers; return what keeps these blocks from native kernels."""
     lacking = runner.use_whole(loop.weights)
-    if loop.dtype is torch.bfloat16:  # of which C multiplies matrices in any case
+    if loop.dtype is torch.bfloat16:  # C multiplies its matrices in any case
         lacking = why_not_native()
     if not runner.is_whole:
         return lacking
@@ -261,7 +261,7 @@ def _visible(loop: FamilyLoop, position: int) -> list[int]:
     cache = _PretendCache(loop.decoder.config)
     cache.length = position
     hidden = torch.zeros((1, 1, loop.hidden_size), dtype=loop.dtype, device=loop.device)
-    with AttentionSwitch(loop.decoder).use("eager"):  # for which Transformers makes every mask in full
+    with AttentionSwitch(loop.decoder).use("eager"):  # makes Transformers compute every mask in full
         calls = loop.watch(hidden, None, cache)
     found = []
     for args, kwargs in calls:
@@ -306,7 +306,7 @@ def _compare(runner: RaggedRunner, heard: LoneRun, tolerance: float | None = Non
         done = [0, 0]
         for order in (((0, _TOKENS - 1), (1, 1)), ((1, 2), (0, 1)), ((1, 1),)):
             packed, expected, steps = [], [], []
-            numbers: list[int] = []  # of the tokens in the run of `try_alone`
+            numbers: list[int] = []  # indices of the tokens in the run of `try_alone`
             for row, tokens in order:
                 memory.reserve(rows[row], done[row] + tokens)
                 steps.append(StepRow(rows[row], tokens))

@@ -24,7 +24,7 @@ from potluck.blocks.streaming.placement import NUM_SLOTS
 from potluck.checkpoint.shards import BlockOrigin, FilePart, host_memory
 from potluck.errors import CheckpointError
 
-_ALIGNMENT = 256  # of tensors within a slot, in bytes, as in CUDA's own allocator
+_ALIGNMENT = 256  # bytes to which tensors are aligned within a slot, as in CUDA's own allocator
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ class _Slot:
     memory: Tensor  # uint8
     block: int | None = None
     fetch: Future[None] | None = None
-    views: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # of each block that the slot has held
+    views: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # by block that it held
 
 
 class SlotStream:
@@ -204,7 +204,7 @@ class SlotStream:
         self._blocks = blocks
         self._device = device
         self._slot_bytes = max(block.num_bytes for block in blocks.values())
-        self._staging: Tensor | None = None  # of the fetching thread
+        self._staging: Tensor | None = None  # the fetching thread's
         self._slots: list[_Slot] = []  # least recently entered first
         self._order = Order(sorted(blocks))
         self._copier = ThreadPoolExecutor(1, thread_name_prefix="fetch")
@@ -231,7 +231,7 @@ class SlotStream:
         try:
             slot.fetch.result()
         except BaseException as error:
-            slot.block = None  # so that the next call tries again
+            slot.block = None  # the next call tries again
             self.is_unreadable |= isinstance(error, CheckpointError)
             raise
         self._bind(block, slot)

@@ -21,9 +21,9 @@ from potluck.blocks.formats.layers import wants_gradient
 from potluck.blocks.span.implementations import compute_experts_on_cpu
 from potluck.blocks.streaming.slots import hold_in, host_bytes, slot_offsets
 
-_FIRST_CHOICES = 4  # for each expert, before any copy is made: fewer say little about what is used most
+_FIRST_CHOICES = 4  # choices for each expert before any copy is made: fewer say little about what is used most
 _SWAP_SHARE = 20  # a swap comes after so many times an expert's bytes crossed as activations
-_STREAMED_TOKENS = 512  # for so many, a GPU computes sooner than a processor, though all weights cross; not measured
+_STREAMED_TOKENS = 512  # a GPU computes so many sooner than a processor, though all weights cross; not measured
 _CLEAR = 2  # chosen so many times as often, an expert takes the place of another; chance alone does not suffice
 _CLEAR_MORE = 16
 
@@ -80,7 +80,7 @@ class SplitExperts:
     def __init__(self, experts: Any, device: torch.device, hot_share: float) -> None:
         self._experts, self._device, total = experts, device, experts.num_experts
         named = dict(experts.named_parameters())
-        self._dims = [int(name.endswith("levels")) for name in named]  # in which experts lie side by side
+        self._dims = [int(name.endswith("levels")) for name in named]  # dimension in which experts lie side by side
         hold_in(host_bytes(slot_offsets(list(named.values()))[1], device), list(named.values()))
         self._held = self._by_expert(named.values(), total)
         num_slots, expert_bytes = int(hot_share * total), sum(each[0].nbytes for each in self._held)
@@ -90,7 +90,7 @@ class SplitExperts:
         ours = [*self._hot_parameters, experts.config]
         self._hot = copy.deepcopy(experts, {id(each): our for each, our in zip(theirs, ours, strict=True)})
         self._hot.num_experts, self._hot._is_expert_parallel = num_slots, True  # others' choices give zeros
-        self._slots: list[Tensor] = []  # of copies, as `_held`; none until one is made
+        self._slots: list[Tensor] = []  # places of copies, as `_held`; none before the first copy is made
         self._slot_of = self._ram_of = self._uses.counts  # [experts] numbers on the device and in RAM, or past the last
 
     def __call__(self, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.shards import BlockOrigin, ReadTensors
 from potluck.protocol.blocks import Span
 
-_LINE_BYTES = 64  # of a processor's cache
+_LINE_BYTES = 64  # bytes of a line in a processor's cache
 _SIDE_BY_SIDE = 4  # blocks read at a time, which keeps a disk busy
 
 
@@ -103,7 +103,7 @@ class SpanWeights:
             for part in parts or () if evicts else ():
                 part.evict()
         elif self._device.type != "cpu" or parts is None:  # conversion leaves small pages, read a third slower
-            tensors.clear()  # so that each is freed once it was copied
+            tensors.clear()  # each is freed once it was copied
             _move(kept, self._device)
         _move_buffers(layer, self._device)
         if not home.is_resident:
@@ -199,7 +199,7 @@ def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> Non
     """
     memory = device_memory(kept.num_bytes, device)
     kept.fill(memory, staging)
-    synchronize(device)  # before the next block is read to the same staging
+    synchronize(device)  # the next block is read to the same staging
     for parameter, view in zip(kept.parameters, kept.views(memory), strict=True):
         parameter.data = view
 

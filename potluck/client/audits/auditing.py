@@ -1,10 +1,10 @@
-"""Lets another person's server recompute some windows of a client's sessions, and tells which server answered wrongly.
+"""Lets other people's servers recompute windows of a client's sessions, and finds servers that returned wrong results.
 
 An audit is one stateless forward of a row's inputs up to the window's end, in the background: sessions never wait for
 it. After a disagreement a third person's server computes the window twice, in one prefill and in the steps of the
-audited server. Whoever stands alone is left, with the other servers of that person, and reported. In models with
-experts the audited server says which ones it chose, and the others repeat that where their own routers nearly chose the
-same. `potluck.audit` has the rules; docs/decisions/0042 says why they are so.
+audited server. The client leaves and reports the one that stands alone, with all servers of its person. In models with
+experts the audited server says which ones it chose, and the others repeat these choices where their own routers nearly
+made them. `potluck.audit` has the rules; docs/decisions/0042 gives their reasons.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from potluck.wire.protocols import CHOICES
 
 _log = logging.getLogger(__name__)
 
-_SEED_BYTES = 16  # of the draws among auditors
-_AT_ONCE = 4  # audits of a client, so that they take little of its link and memory
-_PATIENCE_S = 60.0  # for each answer; the work of audits comes last everywhere
-_SILENT = 3  # times in a row that a person's servers do not say which experts they chose, until it is no accident
-_OUTAGE_S = 60.0  # within which that is one time
-_REFUSING = 2  # people whose servers find no such experts, until it is not their fault
+_SEED_BYTES = 16  # seeds the draws among auditors
+_AT_ONCE = 4  # audits of a client at a time, which take little of its link and memory
+_PATIENCE_S = 60.0  # wait for each answer; servers do the work of audits last
+_SILENT = 3  # silences in a row about chosen experts that are no accident
+_OUTAGE_S = 60.0  # silences within this time count as one
+_REFUSING = 2  # people whose servers find no such experts; with so many, the audited server is at fault
 
 
 class _Party(NamedTuple):
-    """A server that takes part in an audit, and whose it is."""
+    """A server that takes part in an audit, and its owner."""
 
     hop: RouteHop
     person: PersonId
@@ -93,12 +93,12 @@ class _Case:
     claimed: Window
     pieces: tuple[int, ...]  # tokens of each step within the window
     is_fed_rounded: bool  # the inputs can travel packed
-    watch: WindowWatch  # until the choices are known
-    seed: bytes  # of the draws among auditors
+    watch: WindowWatch  # tells whether the tokens changed before the choices came
+    seed: bytes  # seeds the draws among auditors
     choices: Tensor | None = None
 
     def kind(self, server: _Party) -> tuple[Span, NumberFormat, bool]:
-        """Return what the honest difference of this server's steps depends on, besides the model."""
+        """Return what the honest difference of a server's steps depends on, besides the model."""
         return self.audited.hop.span, server.form, self.opening.packs
 
     @property
@@ -125,7 +125,7 @@ class Audits:
         self._calls = calls
         self._config = config
         self._host = host
-        self._rng = np.random.default_rng()  # for the windows; nobody else may know its state
+        self._rng = np.random.default_rng()  # draws the windows; nobody else may know its state
         self._has_experts = has_experts
         self.used: set[PeerId] = set()  # servers of this client's sessions
         self._busy: set[PeerId] = set()  # auditors that compute
@@ -136,21 +136,21 @@ class Audits:
         self._honest = HonestDifferences()
         self._background = BackgroundTasks()
 
-    def note(self, hop: Hop) -> None:
-        """Perhaps begin an audit of a window of a server's outputs, because one has become whole."""
+    def on_window(self, hop: Hop) -> None:
+        """Begin an audit by chance, because a window of a server's outputs has become whole."""
         if self._may_audit(hop):
             self._draw(hop, hop.windows.whole())
         else:
             hop.windows.clear()
 
-    def end(self, hop: Hop) -> None:
-        """Perhaps audit the last tokens of a server that a session leaves."""
+    def on_leave(self, hop: Hop) -> None:
+        """Begin an audit of a server's last tokens by chance, because a session leaves it."""
         rest = hop.windows.rest()
         if rest and self._may_audit(hop):
             self._draw(hop, [rest])
 
     async def close(self) -> None:
-        """End all audits that are under way."""
+        """Cancel all running audits."""
         await self._background.cancel()
         await self._reports.close()
 
@@ -180,7 +180,7 @@ class Audits:
             row=row,
             window=window,
             inputs=hop.history.between(0, window.stop)[row : row + 1],
-            claimed=_numbers(hop.windows.take(window, row)),
+            claimed=_as_numpy(hop.windows.outputs(window, row)),
             pieces=hop.windows.pieces(window),
             is_fed_rounded=hop.is_fed_rounded,
             watch=hop.windows.watch(window.stop),
@@ -192,7 +192,7 @@ class Audits:
             if self._has_experts:
                 choices = await self._choices_of(case)
                 if not case.watch.holds:
-                    return  # the session went back meanwhile, so these may be choices for other tokens
+                    return  # the session was rewound, so these may be choices for other tokens
                 case = replace(case, choices=choices)
             await self._audit(case)
         except PotluckError as error:
@@ -207,14 +207,14 @@ class Audits:
             if case.watch.holds and (not times or now >= times[-1] + _OUTAGE_S):
                 times.append(now)
                 if len(times) >= _SILENT:
-                    self._note_withheld(case)
+                    self._record_withheld(case)
             raise
         self._silent.pop(case.audited.person, None)
         return choices
 
-    def _note_withheld(self, case: _Case) -> None:
+    def _record_withheld(self, case: _Case) -> None:
         self.report.withheld += 1
-        self._servers.note_withheld(case.audited.person)
+        self._servers.record_withheld(case.audited.person)
         _log.info("%s does not say which experts it chose", case.audited.name)
 
     def _limit(self, case: _Case, server: _Party) -> Limit | None:
@@ -232,8 +232,8 @@ class Audits:
         if opinion is Opinion.AGREES:
             self._clean[case.audited.person] += 1
             self._refusing.pop(case.audited.person, None)
-            self._servers.note_clean(case.audited.person)
-            self._servers.note_clean(auditor.person)
+            self._servers.record_clean_audit(case.audited.person)
+            self._servers.record_clean_audit(auditor.person)
             await self._learn(case, auditor, recomputed)
         elif opinion is Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1
@@ -241,7 +241,7 @@ class Audits:
             await self._settle(case, auditor, recomputed, limit)
 
     async def _learn(self, case: _Case, auditor: _Party, recomputed: Window) -> None:
-        """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
+        """Let the auditor also compute the window in steps if honest differences of such windows are unknown so far."""
         kind = case.kind(auditor)
         if len(case.window) < WINDOW_TOKENS or not self._honest.wants(kind, auditor.person):
             return
@@ -253,8 +253,8 @@ class Audits:
             self._honest.record(kind, auditor.person, honest)
 
     async def _settle(self, case: _Case, auditor: _Party, recomputed: Window, limit: Limit) -> None:
-        """Ask a third person's server who is right."""
-        self.report.undecided += 1  # until it is decided
+        """Let a third person's server decide between the audited server and its auditor."""
+        self.report.undecided += 1  # taken back once it is decided
         asked = {case.audited.person, auditor.person}
         third = self._choose(case, asked, case.audited.form)
         if third is None:
@@ -300,7 +300,7 @@ class Audits:
         self._reports.send(found_wrong, self._request(case, case.audited), case.needs)
 
     async def _is_backed(self, case: _Case, asked: Collection[PersonId], lone: Window, limit: float) -> bool:
-        """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
+        """Return whether a fourth person's server agrees with the lone one: the other two may collude."""
         fourth = self._choose(case, asked, case.audited.form)
         if fourth is None:
             return False
@@ -323,10 +323,10 @@ class Audits:
         )
 
     def _choose(self, case: _Case, unwanted: Collection[PersonId], form: NumberFormat | None = None) -> _Party | None:
-        """Return a server of somebody else that can compute the case, or None. One that computes another waits not.
+        """Return an idle auditor whose owner is not `unwanted` and that can compute the case; None if there is none.
 
         Args:
-            form: that it must have. Auditors may hold keys and values otherwise, because a stateless call has none.
+            form: number format that it must have; None: any. A stateless call has no cache, so its format is free.
         """
         able = {
             hop.peer_id: _Party(hop, person)
@@ -340,7 +340,7 @@ class Audits:
         chosen = choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
         return None if chosen is None else able[chosen]
 
-    # -- what servers compute for an audit -----------------------------------------------------------------------------
+    # -- calls of an audit ---------------------------------------------------------------------------------------------
 
     async def _choices(self, part: RouteHop, opening: SessionOpening, row: int, tokens: int) -> Tensor:
         """Return which experts a server chose for a row's first tokens. Raises RemoteError."""
@@ -362,10 +362,10 @@ class Audits:
         )
 
     async def _prefill(self, case: _Case, asked: _Party, choices: Tensor | None = None) -> tuple[Window, float]:
-        """Return the window as a server computes it in one forward, and how far off the choices of experts were.
+        """Return the window as a server computes it in one forward, and the gap of the repeated choices of experts.
 
         Args:
-            choices: to repeat whatever they are; None: those of the audited server, within the usual margin.
+            choices: choices to repeat without a limit; None: the audited server's, within the usual margin.
 
         Raises:
             RemoteError: also if no server could choose so, or this one says that.
@@ -376,25 +376,25 @@ class Audits:
         if case.is_fed_rounded and speaks_packed(asked.hop.server.record):
             request = structs.replace(request, packed=(await asyncio.to_thread(pack_exactly, case.inputs),))
         try:
-            async with self._asking(asked):
+            async with self._reserving(asked):
                 reply = await self._calls.compute(asked.hop, request)
         except RemoteError as error:
             if error.code is Code.BAD_REQUEST and choices is None and case.choices is not None:
                 self._refusing[case.audited.person].add(asked.person)
                 if len(self._refusing[case.audited.person]) >= _REFUSING:
-                    self._note_withheld(case)
+                    self._record_withheld(case)
             raise
         if request.choices is not None and reply.gap is None:
             raise RemoteError(Code.BAD_REPLY, "the server does not repeat choices of experts")
-        return _numbers(reply.tensors[0][0].to(case.inputs.dtype)), reply.gap or 0.0
+        return _as_numpy(reply.tensors[0][0].to(case.inputs.dtype)), reply.gap or 0.0
 
     async def _both_ways(self, case: _Case, asked: _Party, prefill: Window) -> tuple[Window, Honest]:
-        """Return the window as a server computes it in the steps of the audited one, and how far off its prefill is.
+        """Return the window as a server computes it in the steps of the audited one, and how much its prefill differs.
 
         Args:
-            prefill: by the same server. In models with experts it computes another one, with what its steps chose.
+            prefill: the same server's. In models with experts it computes another one, with the choices of its steps.
         """
-        async with self._asking(asked):
+        async with self._reserving(asked):
             steps, choices = await self._repeat(case, asked.hop)
         gap = 0.0
         if choices is not None:
@@ -402,7 +402,7 @@ class Audits:
         return steps, Honest(difference(steps, prefill), gap)
 
     async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Window, Tensor | None]:
-        """Return the window as a session computes it in the steps of the audited server, and its choices of experts.
+        """Return the window as a new session computes it in the audited server's steps, and its choices of experts.
 
         Raises:
             RemoteError: the server refuses or fails.
@@ -428,11 +428,11 @@ class Audits:
                 choices = await self._choices(part, opening, 0, position)
         finally:
             await hop.close()
-        return _numbers(torch.cat(outputs, dim=1)[0]), choices
+        return _as_numpy(torch.cat(outputs, dim=1)[0]), choices
 
     @asynccontextmanager
-    async def _asking(self, asked: _Party) -> AsyncIterator[None]:
-        """Give a server no other audit in the body, so that one that is slow keeps no others waiting."""
+    async def _reserving(self, asked: _Party) -> AsyncIterator[None]:
+        """Give a server no other audit within the context, so that a slow one keeps no other audit waiting."""
         self._busy.add(asked.hop.peer_id)
         try:
             async with asyncio.timeout(_PATIENCE_S):
@@ -443,5 +443,5 @@ class Audits:
             self._busy.discard(asked.hop.peer_id)
 
 
-def _numbers(outputs: Tensor) -> Window:
+def _as_numpy(outputs: Tensor) -> Window:
     return outputs.float().numpy()

@@ -1,4 +1,4 @@
-"""Keeps what one server of a session answered lately, so that windows of its outputs can be audited."""
+"""Keeps the latest outputs of one server of a session, so that windows of them can be audited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from potluck.audit.choices import WINDOW_TOKENS
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class WindowWatch:
-    """Whether the server still has the session's first `stop` tokens as they were, and in the same rows."""
+    """Tells whether the session's first `stop` tokens and its rows have stayed the same."""
 
     stop: int
     holds: bool = True
@@ -23,17 +23,17 @@ class Windows:
     """The outputs since the last whole window.
 
     Attributes:
-        steps: position of the first token and outputs [batch, tokens, hidden_size] of each step, in order. Whoever adds
-            one calls `whole` if a window ends in it.
+        steps: position of the first token and outputs [batch, tokens, hidden_size] of each step, in order. The caller
+            that adds a step calls `whole` if a window ends in it.
     """
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, Tensor]] = []
-        self._stop = 0  # of the windows that were whole
+        self._stop = 0  # end of the windows that were whole
         self._watches: weakref.WeakSet[WindowWatch] = weakref.WeakSet()
 
     def whole(self) -> list[range]:
-        """Return the windows that have become whole. They can be taken until the next call.
+        """Return the windows that have become whole. `outputs` gives theirs until the next call.
 
         A gap in the positions forgets what was before it.
         """
@@ -56,7 +56,7 @@ class Windows:
         self.whole()
         return range(max(self._start, self._stop, self._end - WINDOW_TOKENS), self._end)
 
-    def take(self, window: range, row: int) -> Tensor:
+    def outputs(self, window: range, row: int) -> Tensor:
         """Return the outputs [tokens, hidden_size] of a window that `whole` or `rest` returned."""
         first = window.start - self._start
         return torch.cat([outputs[row] for _, outputs in self.steps])[first : first + len(window)]
@@ -67,7 +67,7 @@ class Windows:
         return tuple(tokens for tokens in found if tokens > 0)
 
     def watch(self, stop: int) -> WindowWatch:
-        """Return what tells whether the first tokens stay as they are."""
+        """Return a watch over the first `stop` tokens."""
         watch = WindowWatch(stop)
         self._watches.add(watch)
         return watch

@@ -1,8 +1,8 @@
 """Reports servers that returned wrong results: to the leaders of the swarm, and to those whose servers these are.
 
-The report itself says who repeated the window, and how far apart the results were. Everybody in the swarm may read it.
-The window's inputs, from which the text can be found, go to no one but leaders' servers of the same blocks, and only
-if the user lets others see them. Such a server then finds out by itself.
+The report names the people whose servers repeated the window, and says how far apart the results were. Everybody in the
+swarm may read it. The window's inputs reveal the text, so they go only to leaders' servers of the same blocks, and only
+if the user lets others see them. Such a server then repeats the window itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
-_AGAIN_S = 15.0  # between two looks for leaders' servers
-_BUSY_S = 120.0  # before a server that was busy is sent the inputs again
+_AGAIN_S = 15.0  # time between two searches for leaders' servers
+_BUSY_S = 120.0  # time before a server that was busy is sent the inputs again
 _FOR_NOW = (Code.BUSY, Code.DRAINING, Code.UNREACHABLE)  # refusals that say nothing of another time
 _KEPT_S = 1800.0  # how long inputs wait for leaders' servers
 _MOST_KEPT = 4  # windows whose inputs are kept, of at most
@@ -49,22 +49,22 @@ class WrongResultReports:
         self._background = BackgroundTasks()
 
     def send(self, found: WrongResults, request: ForwardRequest, needs: Needs) -> None:
-        """Tell the swarm what was found. Leaders' servers get `request`, which repeats the window, in the background.
+        """Publish a report, and let leaders' servers repeat the window by `request` in the background.
 
         Args:
-            needs: of servers that can repeat it.
+            needs: demands on servers that can repeat it.
         """
         members, record = self._host.members, b""
         try:
             record = b"" if members is None else members.report(found)
-        except RecordError as error:  # such as by a clock in 1970
+        except RecordError as error:  # a clock in 1970 is one reason
             _log.warning("a server that returned wrong results cannot be reported: %s", error)
         if record and request.hidden.nbytes <= _MOST_BYTES and len(self._background) < _MOST_KEPT:
             request = replace(request, report=record)
             self._background.start(self._let_leaders_repeat(found.peer_id, request, needs))
 
     async def close(self) -> None:
-        """Keep no inputs any longer."""
+        """Drop all inputs that wait for leaders' servers."""
         await self._background.cancel()
 
     async def _let_leaders_repeat(self, accused: PeerId, request: ForwardRequest, needs: Needs) -> None:

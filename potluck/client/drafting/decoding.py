@@ -1,24 +1,12 @@
-"""Decodes the texts of several threads together: each step runs the model's ends once for the tokens of all.
+"""Goes on with texts whose next tokens are drafted: alone in windows, together in common steps, or in steps alone.
 
-    a thread has a prompt's first token  ->  its text joins; the first thread leads, the others sleep
-    the leader packs the next tokens of all texts into one row  ->  one call of the family's own forward
-    in place of the blocks each text's tokens go to its own session  ->  whoever is answered goes on
-    the leader's text ends  ->  another thread leads
+a text that is alone       lets windows leave while others are on their way (`overlap.py`)
+texts of several threads   share steps of the model's ends (`Together`)
+a text that can't do so    takes a step of its own for the last token and the drafted ones
 
-A text whose servers answer late doesn't hold up the others: its tokens stay in the packed row, and its answer counts
-once it is there. A text that is alone flies instead (`overlap.py`).
-
-Generates several tokens in one round trip: drafted tokens travel with the last one, and the model checks them all.
-
-    prompt     ->  its session at the servers, as in any generation
-    draft      ->  one step of the last token and the drafted ones
-    the model's own choice after each of them, in order  ->  kept up to the first that was drafted wrongly
-    the rest   ->  forgotten; the next step tells the servers where it begins
-
-So do several texts that share steps. A text that is alone does not wait for an answer before it goes on (`overlap.py`).
-
-Each token is chosen as in plain decoding: by the same processors, with the same draw, and shown to the same streamer
-before the next one. So greedy tokens are the same, and sampled ones too where the random state is the same.
+draft                                                ->  one step of the last token and the drafted ones
+the model's own choice after each of them, in order  ->  kept up to the first that was drafted wrongly
+the rest                                             ->  forgotten; the next step tells the servers where it begins
 """
 
 from __future__ import annotations
@@ -37,8 +25,8 @@ from transformers.generation.utils import GenerateDecoderOnlyOutput
 from potluck.allowance import cores
 from potluck.client.cache import RemoteCache
 from potluck.client.drafting import overlap
-from potluck.client.drafting.drafter import Drafter, Drawing
-from potluck.client.drafting.payoff import MAX_DRAFT
+from potluck.client.drafting.choosing import Chosen
+from potluck.client.drafting.drafter import Drafter
 from potluck.client.ends import Ends
 from potluck.client.loop import on_cancel
 from potluck.client.swarm_client import SwarmClient
@@ -49,7 +37,7 @@ _CORES_OF_A_TEXT = 4  # one that flies has a thread for the ends and one that dr
 
 
 class Stepped(NamedTuple):
-    """What the model made of the tokens of a step."""
+    """The model's results for the tokens of a step."""
 
     logits: Tensor  # [1, tokens, vocabulary]
     hidden: Tensor  # [1, tokens, hidden_size], of the last block
@@ -57,23 +45,32 @@ class Stepped(NamedTuple):
 
 
 Decoding = Generator[Sequence[int], Stepped, None]
-"""Yields the tokens of each next step, and is sent what the model made of them. Ends with the text."""
+"""Yields the tokens of each next step, and gets the results by `send`. It ends with the text."""
 
 
 class Together:
-    """The texts of one model that are decoded together. Any thread may call `run`."""
+    """The texts of one model that share steps of its ends. Any thread may call `run`.
+
+        a thread has a prompt's first token  ->  its text joins; the first thread leads, the others sleep
+        the leader packs the next tokens of all texts into one row  ->  one call of the family's own forward
+        in place of the blocks each text's tokens go to its own session  ->  texts that are answered go on
+        the leader's text ends  ->  another thread leads
+
+    A text whose servers answer late doesn't hold up the others: its tokens stay in the packed row, and its answer
+    counts once it is there.
+    """
 
     def __init__(self, ends: Ends, client: SwarmClient) -> None:
         self._ends = ends
         self._client = client
         self._changed = threading.Condition()  # a text has ended
         self._num_decoded = 0  # texts, in whatever way
-        self._texts: list[_Text] = []  # that have not ended; the thread of the first one leads
+        self._texts: list[_Text] = []  # texts that have not ended; the thread of the first one leads
         self._newcomers = asyncio.Event()
-        self._step_s = 0.0  # until the first answer of a step
+        self._step_s = 0.0  # usual time to the first answer of a step
 
     def takes(self, cache: RemoteCache) -> bool:
-        """Tell whether the session of `cache` can go on here: one row without padding, in a family that passes."""
+        """Tell whether the session of `cache` can share steps: one row without padding, in a family that passes."""
         with self._changed:
             return cache.is_together and cache.is_one_row and self._ends.packs
 
@@ -84,7 +81,7 @@ class Together:
 
     @contextmanager
     def decoding(self) -> Iterator[None]:
-        """Count a text within this context."""
+        """Count one more text within the context."""
         with self._changed:
             self._num_decoded += 1
         try:
@@ -95,13 +92,13 @@ class Together:
 
     @property
     def is_crowded(self) -> bool:
-        """Tell whether so many texts are decoded that their steps of the ends had better be shared."""
+        """Tell whether so many texts are decoded that they should share steps of the ends."""
         return self._num_decoded > max(cores() // _CORES_OF_A_TEXT, 1)
 
     def run(self, steps: Decoding, cache: RemoteCache) -> None:
         """Decode a text to its end. Other threads may run its `steps` meanwhile.
 
-        Raises: what `steps` raises; BrokenPipeError if the caller leaves.
+        Raises: what `steps` raises; BrokenPipeError if the thread's scope is cancelled.
         """
         text = _Text(steps, cache)
         text.begin()
@@ -125,7 +122,7 @@ class Together:
                     self._forget_ended()
         finally:
             own.is_done = True
-            self._client.post(own.leave)  # after Ctrl-C
+            self._client.post(own.leave)  # needed after Ctrl-C
             self._forget_ended()
 
     def _forget_ended(self) -> None:
@@ -142,7 +139,7 @@ class Together:
             for text in texts:
                 text.fail(error)
             return
-        best, place = logits[0].argmax(-1).tolist(), 0  # of all texts in one go
+        best, place = logits[0].argmax(-1).tolist(), 0  # computed for all texts in one go
         for text in texts:
             end = place + len(text.tokens)
             text.go_on(logits[:, place:end], best[place:end])
@@ -158,14 +155,14 @@ class Together:
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)).to(hidden.device)
 
     async def _answer(self, texts: Sequence[_Text], inputs: Sequence[Tensor]) -> None:
-        """Send what is new, and wait for answers: for the first one, and as long again for those that aren't late."""
+        """Send new tokens, and wait for the first answer, and as long again for those that aren't late."""
         began_s = time.monotonic()
         self._newcomers.clear()
         for text, hidden in zip(texts, inputs, strict=True):
             text.send(hidden)
         await self._wait(texts, began_s)
         for text in texts:  # an answer that comes from now on is not in the packed row
-            text.take_answer()
+            text.settle_answer()
 
     async def _wait(self, texts: Sequence[_Text], began_s: float) -> None:
         answers = [text.answer for text in texts if text.answer is not None]
@@ -186,13 +183,13 @@ class Together:
 
 
 class _Text:
-    """A text that is being decoded. What is about its answer belongs to the client's event loop."""
+    """A text that shares steps. Its `answer`, `outcome` and `is_late` belong to the client's event loop."""
 
     def __init__(self, steps: Decoding, cache: RemoteCache) -> None:
-        self.tokens: Sequence[int] = ()  # of the step
-        self.position = 0  # of the first one
-        self.answer: asyncio.Task[Tensor] | None = None  # to the step, unless it is in `outcome`
-        self.outcome: Tensor | BaseException | None = None  # of the step, for which the thread that leads has waited
+        self.tokens: Sequence[int] = ()  # the step's tokens
+        self.position = 0  # the position of the first one
+        self.answer: asyncio.Task[Tensor] | None = None  # the awaited answer to the step, unless it is in `outcome`
+        self.outcome: Tensor | BaseException | None = None  # the answer or error that the leading thread has waited for
         self.is_late = False  # others have waited for the answer once
         self.is_done = False
         self.error: BaseException | None = None
@@ -201,10 +198,10 @@ class _Text:
         self._has_left = False
 
     def begin(self) -> None:
-        self._take(lambda: next(self._steps))
+        self._advance(lambda: next(self._steps))
 
     def send(self, hidden: Tensor) -> None:
-        """Send the step, unless its answer is awaited already, or there: the thread that led before was interrupted."""
+        """Send the step, unless a leading thread that was interrupted has sent it already."""
         if self.answer is None and self.outcome is None:
             self.answer = asyncio.ensure_future(self._cache.step_rows(hidden))
             if self._has_left:
@@ -216,7 +213,7 @@ class _Text:
         if self.answer is not None:
             self.answer.cancel()
 
-    def take_answer(self) -> None:
+    def settle_answer(self) -> None:
         if self.answer is None or not self.answer.done():
             return
         if self.answer.cancelled():
@@ -226,18 +223,18 @@ class _Text:
         self.answer, self.is_late = None, False
 
     def go_on(self, logits: Tensor, best: Sequence[int]) -> None:
-        """Choose tokens with the answer that came, or raise its error within `steps`; wait if none came."""
+        """Choose tokens by the answer, or raise its error within `steps`; without an answer, do nothing."""
         outcome, self.outcome = self.outcome, None
         if isinstance(outcome, Tensor):
-            self._take(lambda: self._steps.send(Stepped(logits, outcome, best)))
+            self._advance(lambda: self._steps.send(Stepped(logits, outcome, best)))
         elif outcome is not None:
             self.fail(outcome)
 
     def fail(self, error: BaseException) -> None:
         if not self.is_done:
-            self._take(lambda: self._steps.throw(error))
+            self._advance(lambda: self._steps.throw(error))
 
-    def _take(self, advance: Callable[[], Sequence[int]]) -> None:
+    def _advance(self, advance: Callable[[], Sequence[int]]) -> None:
         try:
             self.tokens, self.position = advance(), self._cache.get_seq_length()
         except StopIteration:
@@ -248,14 +245,11 @@ class _Text:
                 raise
 
 
-_KEPT_NOISE = 2 * MAX_DRAFT  # tokens
-
-
 def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[str, Any]) -> Any:
     """Go on with a text of one row that has a `RemoteCache`, and return what transformers' decoding methods return.
 
     Args:
-        model_kwargs: as `generate` gives them to a decoding method.
+        model_kwargs: those that `generate` gives to a decoding method.
     """
     cache: RemoteCache = model_kwargs[model._cache_name]
     together: Together = model._together
@@ -267,7 +261,7 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
         computed_s, length, began_s = _compute_s(cache), cache.get_seq_length(), time.perf_counter()
         outputs = model._prefill(chosen.ids, chosen.config, model_kwargs)
         compute_s = min(max(_compute_s(cache) - computed_s, 0.0), time.perf_counter() - began_s)
-        drafter.times.note_prompt(cache.get_seq_length() - length, compute_s)
+        drafter.times.record_prompt(cache.get_seq_length() - length, compute_s)
         chosen.choose((), outputs.logits[:, -1:])
         model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
         prompt_tokens += 1
@@ -279,7 +273,7 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
             with_prompt = cache.can_fly and given == prompt_tokens > cache.get_seq_length()
             overlap.fly(model, drafter, chosen, cache, None if with_prompt else prefill)
         else:
-            drafter.note_hidden(prefill())
+            drafter.record_hidden(prefill())
         while not chosen.is_done:
             if flies(drafter, together, cache, chosen):
                 overlap.fly(model, drafter, chosen, cache)
@@ -308,8 +302,11 @@ def flies(drafter: Drafter, together: Together, cache: RemoteCache, chosen: Chos
 def _decode(
     drafter: Drafter, chosen: Chosen, cache: RemoteCache, is_enough: Callable[[], bool] = lambda: False
 ) -> Decoding:
-    """Go on with a text, step after step, until it ends or `is_enough`. One whose session has others is not drafted."""
-    others = cache.get_seq_length() + 1 - chosen.ids.shape[1]  # tokens, such as trained ones
+    """Go on with a text, step after step, until it ends or `is_enough`.
+
+    A text whose session holds other tokens, too, such as trained ones, has no drafts.
+    """
+    others = cache.get_seq_length() + 1 - chosen.ids.shape[1]
     while not chosen.is_done and not is_enough():
         before = chosen.ids.shape[1]
         drafted = () if others else drafter.draft(chosen.ids, chosen.config.max_length - before - 1)
@@ -321,7 +318,7 @@ def _decode(
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 + others - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
-        drafter.note(stepped.hidden[:, :new], new - 1, step_s, compute_s)
+        drafter.record(stepped.hidden[:, :new], new - 1, step_s, compute_s)
 
 
 def _decode_alone(
@@ -353,75 +350,6 @@ def extend_kwargs(model_kwargs: dict[str, Any], count: int) -> dict[str, Any]:
         following = positions[..., -1:] + torch.arange(1, count + 1, device=positions.device)
         more["position_ids"] = torch.cat([positions, following], dim=-1)
     return more
-
-
-class Chosen:
-    """The text so far, and how its next tokens are chosen."""
-
-    def __init__(self, ids: Tensor, processors: Any, criteria: Any, config: Any, streamer: Any) -> None:
-        """Begin with the prompt `ids` [1, tokens]; the rest is what `generate` gives to a decoding method."""
-        self.ids = ids
-        self.config = config
-        self.streamer = streamer
-        self.is_done = False
-        self.scores: tuple[Tensor, ...] = ()  # [1, vocabulary] for each new token, if they are asked for
-        self.logits: tuple[Tensor, ...] = ()
-        self._processors = processors
-        self._is_plain = not (processors or config.do_sample or config.return_dict_in_generate)
-        self._criteria = criteria
-
-    def drawing(self, vocabulary: int) -> Drawing | None:
-        """Return how the next tokens are drawn; None if the best ones are chosen."""
-        if self.config.do_sample:
-            return _TorchNoise(self.config.temperature or 1.0, vocabulary, self.ids.shape[1])
-        return next((each for each in self._processors if isinstance(each, Drawing)), None)
-
-    def choose(self, drafted: Sequence[int], logits: Tensor, best: Sequence[int] = ()) -> None:
-        """Choose a token after each place of `logits` [1, drafted + 1, vocabulary], until one was not drafted.
-
-        `best`: the likeliest token at each place, if that is known.
-        """
-        keeps = self.config.return_dict_in_generate
-        for place in range(len(drafted) + 1):
-            token = self.ids.new_tensor([[best[place]]]) if best and self._is_plain else self._drawn(logits[:, place])
-            self.ids = torch.cat([self.ids, token], dim=1)
-            if self.streamer is not None:
-                self.streamer.put(token[0].cpu())
-            self.is_done = bool(self._criteria(self.ids, self.scores if keeps else None).all())
-            if self.is_done or place == len(drafted) or int(token) != drafted[place]:
-                return
-
-    def _drawn(self, logits: Tensor) -> Tensor:
-        """Return the token [1, 1] that processors and sampling choose by `logits` [1, vocabulary]."""
-        raw = logits.to(copy=True, dtype=torch.float32, device=self.ids.device)
-        scores = self._processors(self.ids, raw)
-        if self.config.return_dict_in_generate:
-            self.scores, self.logits = (*self.scores, scores), (*self.logits, raw)
-        return torch.multinomial(scores.softmax(-1), 1) if self.config.do_sample else scores.argmax(-1, keepdim=True)
-
-
-class _TorchNoise:
-    """The noise by which `torch.multinomial` draws the next tokens on a processor.
-
-    It takes the token whose probability, divided by exponential noise, is largest. The noise is drawn here from a copy
-    of the random state, so the state itself goes on as without drafts.
-    """
-
-    def __init__(self, temperature: float, vocabulary: int, position: int) -> None:
-        """`position`: of the next token that will be drawn."""
-        self._temperature, self._vocabulary, self._next = temperature, vocabulary, position
-        self._generator = torch.Generator()
-        self._generator.set_state(torch.get_rng_state())
-        self._noise: dict[int, Tensor] = {}  # [vocabulary] by position
-
-    def draw(self, logits: Tensor, position: int) -> int:
-        """As of `Drawing`."""
-        while self._next <= position:
-            self._noise[self._next] = torch.empty(1, self._vocabulary).exponential_(generator=self._generator)[0]
-            self._noise.pop(self._next - _KEPT_NOISE, None)
-            self._next += 1
-        chances = (logits[: self._vocabulary] / self._temperature).softmax(0)
-        return int((chances / self._noise[position][: len(chances)]).argmax())
 
 
 def _inputs(model: Any, ids: Tensor, drafted: Sequence[int], model_kwargs: dict[str, Any]) -> dict[str, Any]:

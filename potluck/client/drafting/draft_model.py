@@ -1,10 +1,10 @@
-"""Runs a small model on this computer that drafts for a swarm's model: it guesses how texts go on.
+"""Runs a small model on this computer that drafts for a swarm's model.
 
     begin(text), guess, follow(guess), guess, ...  ->  a draft
     begin(longer or other text)                    ->  goes back to where the texts part, and on from there
 
-A text is kept for `WINDOW_TOKENS` at most, which are enough to draft with and bound the memory. One that has nearly so
-many is begun again with its last quarter.
+A text keeps `WINDOW_TOKENS` at most, which are enough to draft with and bound the memory. When it nears them, it begins
+again with its last quarter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from transformers import Cache
 
 from potluck.blocks.accelerators import trim_heap
 from potluck.blocks.cache.session_cache import KvCache, rolls_back
-from potluck.blocks.formats.layers import Int8Matrix, QuantizedLinear
+from potluck.blocks.formats.layers import QuantizedLinear
+from potluck.blocks.formats.matrices import Int8Matrix
 from potluck.blocks.kernels.native import native_kernels
 from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.blocks.span.step_plans import StepRow, plan_step
@@ -34,18 +35,18 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 
 WINDOW_TOKENS = 4096
-_PASS_TOKENS = 128  # of a prompt in one pass: int4 has a kernel for so many, and nobody waits longer for it
+_PASS_TOKENS = 128  # a prompt's tokens in one pass: int4 has a kernel for so many, and nobody waits longer for it
 _FEW_TOKENS = 16  # take hardly longer than one
 _SMALLEST_INT4_BYTES = 50 << 20
-"""Smaller checkpoints lie in the processor's cache anyway, and their products take less time than all around them."""
+"""Smaller checkpoints lie in the processor's cache anyway, and their products take less time than everything else."""
 
 
 class DraftCache(Protocol):
-    """What a model has computed of one text."""
+    """The state of a model after some tokens of one text."""
 
     @property
     def length(self) -> int:
-        """Return how many tokens these are."""
+        """Return the number of these tokens."""
 
     def crop(self, length: int) -> None:
         """Go back to so many tokens. Raises RemoteError if it doesn't reach back that far."""
@@ -55,15 +56,15 @@ class DraftCache(Protocol):
 
 
 class DraftModel:
-    """A model that drafts, for any number of threads, each with texts of its own. They compute in turn."""
+    """A model that drafts for any number of threads, each with texts of its own. They compute in turn."""
 
     def __init__(self, model: Any, blocks: BlockSpan | None = None, *, vocabulary: int | None = None) -> None:
         """Store the settings.
 
         Args:
             model: a Transformers model, or the ends of one.
-            blocks: between the ends.
-            vocabulary: how many tokens the other model has; none beyond them is ever guessed. None: as many.
+            blocks: the blocks between the ends; None: `model` has its own.
+            vocabulary: size of the other model's vocabulary, beyond which nothing is guessed; None: the same.
         """
         config = model.config.get_text_config(decoder=True)
         self.window = min(getattr(config, "max_position_embeddings", WINDOW_TOKENS), WINDOW_TOKENS)
@@ -90,7 +91,7 @@ class DraftModel:
         return DraftText(self, _Stock(self._model) if blocks is None else _Paged(self._model, blocks, self.window))
 
     def free(self) -> None:
-        """Give the memory of a model that was loaded to draft back at once; its texts guess nothing from now on."""
+        """Return the memory of a model from `load_draft` at once; its texts guess nothing from now on."""
         with self.computing:
             self.is_freed = True
             if self._blocks is not None:
@@ -101,17 +102,17 @@ class DraftModel:
 
 
 class DraftText:
-    """The guesses of how one text goes on. One thread at a time may use it."""
+    """Guesses how one text goes on. One thread at a time may use it."""
 
     def __init__(self, model: DraftModel, cache: DraftCache) -> None:
         self._model = model
         self._cache = cache
-        self._start = 0  # of the text's tokens, the first that is kept
-        self._tokens: list[int] = []  # from there on; the cache has the first ones
+        self._start = 0  # index in the text of the first token that is kept
+        self._tokens: list[int] = []  # the kept tokens; the cache has the first ones
         self._after: Tensor | None = None  # the logits [vocabulary] after all of them
 
     def begin(self, ids: Sequence[int]) -> None:
-        """Go on with the text `ids`, which has a token at least. What it has in common with the last one is kept."""
+        """Go on with the text `ids` of at least one token. What it shares with the last text is kept."""
         tokens = list(ids[self._start :])
         pairs = enumerate(zip(tokens, self._tokens, strict=False))
         common = next((at for at, (new, old) in pairs if new != old), min(len(tokens), len(self._tokens)))
@@ -125,9 +126,9 @@ class DraftText:
         self._go_back(common)
 
     def guess(self, draw: Draw | None = None) -> tuple[int, float]:
-        """Return the next token, and how probable the model holds it.
+        """Return the next token and its probability.
 
-        It is 0 once the model is freed, and where a draft goes beyond the window.
+        The probability is 0 once the model is freed, and where a draft goes beyond the window.
         """
         if self._after is None:
             self._go_back(len(self._tokens) - 1)  # the last token's logits are needed
@@ -141,7 +142,7 @@ class DraftText:
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether the next guess needs much."""
+        """Tell whether the next guess has much to compute first."""
         return self._num_waiting > _FEW_TOKENS and not self._model.is_freed
 
     def catch_up(self) -> None:
@@ -175,12 +176,12 @@ class DraftText:
 
 
 def load_draft(checkpoint: Checkpoint, *, vocabulary: int | None = None, quantization: str | None = None) -> DraftModel:
-    """Load a model that drafts, onto the processor; fetch its files first where they are missing.
+    """Load a drafting model onto the processor; fetch its files first where they are missing.
 
     Args:
-        vocabulary: how many tokens the other model has.
-        quantization: of the blocks; the ends are held in int8 if it isn't "none". None takes int4 where this processor
-            multiplies such matrices fast, and the checkpoint isn't small.
+        vocabulary: size of the other model's vocabulary.
+        quantization: format of the blocks; the ends are in int8 if it isn't "none". None takes int4 where this
+            processor multiplies such matrices fast, and the checkpoint isn't small.
 
     Raises:
         CheckpointError: it can't be loaded, or a model of this family can't draft.
@@ -201,7 +202,7 @@ def load_draft(checkpoint: Checkpoint, *, vocabulary: int | None = None, quantiz
 
 
 def _hold_ends_in_int8(model: Any) -> None:
-    """Hold the head in int8, and embeddings too that are the same matrix; they are most of a very small model."""
+    """Hold the head in int8, and the embeddings if they are the same matrix; they are most of a very small model."""
     head, embeddings = model.get_output_embeddings(), model.get_input_embeddings()
     if type(head) is not nn.Linear:
         return
@@ -273,14 +274,14 @@ class _Paged:
 
 
 class _Blocks(nn.Module):
-    """Stands between a model's ends."""
+    """The module between a model's ends, which calls the cache in place of blocks."""
 
     def forward(self, hidden: Tensor, past_key_values: JointCache) -> Tensor:
         return past_key_values.step(hidden)
 
 
 def _logits_of(model: Any) -> Callable[[Tensor, Cache], Tensor]:
-    """Return what computes the logits [vocabulary] after the last one of tokens [1, tokens]."""
+    """Return a function that computes the logits [vocabulary] after the last one of tokens [1, tokens]."""
     name = cache_name(model.get_decoder())
     given: dict[str, Any] = {"use_cache": True, "return_dict": True}
     if "logits_to_keep" in signature(model.forward).parameters:

@@ -1,13 +1,14 @@
-"""Drafts one text, from whoever earns most in it: what followed its last tokens before, or a model's guesses."""
+"""Drafts one text from the source that pays best: look-ups in the text, the model's own head, or a small model."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from torch import Tensor
 
+from potluck.client.drafting.choosing import Drawing
 from potluck.client.drafting.head import Draw, HeadText
 from potluck.client.drafting.payoff import OF_A_HEAD, OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guess_of
 from potluck.routing.experience import faded
@@ -20,7 +21,7 @@ class GuessSource(Protocol):
         """Go back to the text `ids`."""
 
     def guess(self, draw: Draw | None = None) -> tuple[int, float]:
-        """Return the next token, drawn or the likeliest, and how probable it seems; 0: it has no guess."""
+        """Return the next token, drawn or the likeliest, and its probability; 0 if it has no guess."""
 
     def follow(self, token: int) -> None:
         """Go on with a drafted token."""
@@ -40,19 +41,8 @@ class Drafting(Protocol):
         """Return what guesses how another text goes on."""
 
 
-@runtime_checkable
-class Drawing(Protocol):
-    """How a text's tokens are drawn. A drafter that draws with the same noise draws the same tokens more often."""
-
-    def draw(self, logits: Tensor, position: int) -> int:
-        """Return the token at `position` by its logits [vocabulary], float32; the same whenever it is asked for."""
-
-
 class Drafter:
-    """Guesses how a text goes on: what followed its last tokens where they occurred before, or what a model guesses.
-
-    A model is asked as long as that pays. Used by one thread at a time.
-    """
+    """Guesses how a text goes on by look-ups, or by a model as long as that pays. One thread at a time may use it."""
 
     def __init__(
         self, times: StepTimes, most: int, *, head: HeadText | None = None, small: GuessSource | None = None
@@ -60,22 +50,22 @@ class Drafter:
         """Store the settings.
 
         Args:
-            times: of this model's steps.
-            most: tokens in a draft.
-            head: the model's own, for further tokens.
-            small: another model.
+            times: estimates of this model's steps.
+            most: limit of the tokens in a draft.
+            head: the model's own head for further tokens.
+            small: a small model.
         """
         self.payoff = Payoff(times)
         self.times = times
         self.most = most
         self._lookup = Lookup()
-        self._last: list[int] = []  # of the text and its draft, as many as are looked up
+        self._last: list[int] = []  # the last tokens of the text and its draft, as many as are looked up
         self._head = head
         self._small = small
-        self._of = 0  # whose guesses are asked for; 0: nobody's
+        self._of = 0  # the kind of guesses that is used: OF_A_HEAD, OF_A_MODEL, or 0 for none
         self._guess_s = {OF_A_HEAD: 0.0, OF_A_MODEL: 0.0}
         self._drafted: Sequence[Drafted] = ()
-        self._length = 0  # of the text and its draft
+        self._length = 0  # tokens of the text and its draft
         self.drawing: Drawing | None = None
 
     def begin(self, ids: Sequence[int], drafted: Sequence[int] = ()) -> None:
@@ -98,9 +88,9 @@ class Drafter:
         """Return the next drafted token, and go on from it; None if none is worth it.
 
         Args:
-            chance: that all drafted tokens so far are right.
-            cost_s: of a drafted token.
-            waits: whether a small model is asked that has much to compute first.
+            chance: probability that all drafted tokens so far are right.
+            cost_s: what a drafted token costs.
+            waits: whether to wait for a small model that has much to compute first.
         """
         payoff, source, best = self.payoff, self._source, self._lookup.next(self._last)
         if not waits and self.is_behind:
@@ -139,25 +129,25 @@ class Drafter:
         self._drafted = self.payoff.worth(found)
         return [token for token, _ in self._drafted]
 
-    def note(self, hidden: Tensor, right: int, seconds: float, compute_s: float) -> None:
-        """Note how many of the drafted tokens were right, and what the step took.
+    def record(self, hidden: Tensor, right: int, seconds: float, compute_s: float) -> None:
+        """Record how many of the drafted tokens were right, and what the step took.
 
         Args:
-            hidden: the last block's outputs [1, tokens, hidden_size] for the new tokens but the very last.
-            compute_s: of the step's seconds, what all servers together computed by their reports.
+            hidden: the last block's outputs [1, tokens, hidden_size] for all new tokens but the last.
+            compute_s: the part of the step's seconds that all servers together computed by their reports.
         """
-        self.note_hidden(hidden)
-        self.times.note(len(self._drafted), seconds, compute_s)
-        self.payoff.note(self._drafted, right)
+        self.record_hidden(hidden)
+        self.times.record(len(self._drafted), seconds, compute_s)
+        self.payoff.record(self._drafted, right)
 
-    def note_hidden(self, hidden: Tensor) -> None:
-        """Note the last block's outputs [1, tokens, hidden_size] for further tokens of the text."""
+    def record_hidden(self, hidden: Tensor) -> None:
+        """Record the last block's outputs [1, tokens, hidden_size] for further tokens of the text."""
         if self._head is not None:
-            self._head.note(hidden)
+            self._head.record(hidden)
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether a small model should be asked that has much to compute first."""
+        """Tell whether the small model is in use and has much to compute first."""
         return self._small is not None and self._of == OF_A_MODEL and self._small.is_behind
 
     def catch_up(self) -> None:
@@ -167,7 +157,7 @@ class Drafter:
 
     @property
     def guess_s(self) -> float:
-        """Return what a token takes."""
+        """Return how long a guess takes."""
         return self._guess_s.get(self._of, 0.0)
 
     def _draw(self, logits: Tensor) -> int:

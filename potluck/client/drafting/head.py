@@ -28,7 +28,7 @@ from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
 MTP_FILE = "mtp.safetensors"
-_MAX_BYTES = 1 << 30  # of the block; a larger one is neither fetched nor computed with on the client's processor
+_MAX_BYTES = 1 << 30  # a larger block is neither fetched nor computed with on the client's processor
 _MAX_CONTEXT = 512  # places of a prompt, its last ones
 _PARTS = {"enorm.weight": "_enorm", "hnorm.weight": "_hnorm", "shared_head.norm.weight": "_norm"}
 _COPIES = ("embed_tokens.weight", "shared_head.head.weight")
@@ -45,10 +45,10 @@ def pick_token(logits: Tensor, draw: Draw | None) -> tuple[int, float]:
 
 
 class Head:
-    """The block and what is around it."""
+    """A checkpoint's block for further tokens, with the norms and the projection around it."""
 
     def __init__(self, decoder: nn.Module, parts: Mapping[str, Tensor], eps: float) -> None:
-        """`decoder`: with one layer and nothing else. `parts`: by their names in the layout."""
+        """Store the parts. `decoder` has one layer and nothing else; the keys of `parts` are names of the layout."""
         self._decoder = decoder
         self._cache_name = cache_name(decoder)
         self._eh_proj = parts["eh_proj.weight"]  # [hidden_size, 2 * hidden_size]
@@ -63,7 +63,7 @@ class Head:
         return output
 
     def before_logits(self, output: Tensor) -> Tensor:
-        """Return what the model's own head turns into logits."""
+        """Return the inputs of the model's own head."""
         return self._normed(output, self._norm)
 
     def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class Head:
 
 
 class HeadText:
-    """What the head has seen of one text, and its guesses of how the text goes on."""
+    """Guesses how one text goes on by a `Head`, from the model's outputs for the text so far."""
 
     def __init__(self, head: Head, model: Any, final_norm: nn.Module) -> None:
         self._head = head
@@ -80,20 +80,20 @@ class HeadText:
         self._final_norm = final_norm
         self._cache = DynamicCache()
         self._waiting: list[Tensor] = []  # last hidden states [1, tokens, hidden_size], after the model's final norm
-        self._places = 0  # of the cache that come from the model itself
+        self._places = 0  # places in the cache that come from the model itself
         self._last: Tensor | None = None  # output [1, 1, hidden_size] of the last of these
-        self._output: Tensor | None = None  # and of what was drafted
+        self._output: Tensor | None = None  # the output of the last drafted token
         self._ids: Sequence[int] | None = None  # the text to go back to with the next guess
         self._followed: list[int] = []  # drafted tokens after it, which the next guess computes
 
-    def note(self, hidden: Tensor) -> None:
-        """Note the outputs of the last block for further tokens of the text, [1, tokens, hidden_size]."""
+    def record(self, hidden: Tensor) -> None:
+        """Record the outputs of the last block for further tokens of the text, [1, tokens, hidden_size]."""
         self._waiting.append(self._final_norm(hidden[:, -_MAX_CONTEXT:]))
-        del self._waiting[:-_MAX_CONTEXT]  # it may not be asked for long
+        del self._waiting[:-_MAX_CONTEXT]  # there may be no guess for long
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether it has seen anything."""
+        """Tell whether it has any outputs."""
         return bool(self._waiting) or self._last is not None
 
     def begin(self, ids: Sequence[int]) -> None:
@@ -102,7 +102,7 @@ class HeadText:
         self._followed.clear()
 
     def guess(self, draw: Draw | None = None) -> tuple[int, float]:
-        """Return the next token, and how probable the head holds it, after `begin` and each `follow`."""
+        """Return the next token after `begin` and each `follow`, and its probability."""
         if self._ids is not None:
             self._begin(self._ids)
         assert self._output is not None
@@ -128,7 +128,7 @@ class HeadText:
 
 
 def load_head(checkpoint: Checkpoint, dtype: torch.dtype) -> Head | None:
-    """Return the head of a checkpoint; None if it has none, or one too large to compute with here.
+    """Return the head of a checkpoint; None if it has none, or one that is too large for this computer.
 
     Raises:
         CheckpointError: its tensors are damaged, or not those of the model.
@@ -167,5 +167,5 @@ def _names(checkpoint: Checkpoint) -> dict[str, str]:
     if not files and beside.is_file():
         files = {name: MTP_FILE for name in Shard(beside).shapes if layer.match(name)}
     has_head = any(name.endswith(".eh_proj.weight") for name in files)
-    num_bytes = checkpoint.total_bytes // checkpoint.num_blocks  # of a block, and so of this one
+    num_bytes = checkpoint.total_bytes // checkpoint.num_blocks  # a block's size on average, and so this one's
     return files if has_head and num_bytes <= _MAX_BYTES else {}

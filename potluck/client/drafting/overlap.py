@@ -1,8 +1,8 @@
-"""Decodes one text whose drafted tokens leave before the ones before them are known to be right.
+"""Decodes one text whose drafted tokens leave before it is known whether the ones before them are right.
 
-    this thread      lets the last known token leave, then what is drafted, window by window, and chooses tokens from
-                     the outputs as they come
-    another thread   drafts on, from its own guesses
+    this thread      lets the last known token leave, then drafts, window by window, and chooses tokens from the outputs
+                     as they come
+    another thread   goes on drafting from its own guesses
     a wrong draft    the right token leaves at once, and voids what left after it; drafting begins again from there
 
 With a ring of R seconds, a drafter that is right with chance p and takes d seconds a token, a text gets 1 / (1 - p)
@@ -17,32 +17,30 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from potluck.client.cache import RemoteCache
+from potluck.client.drafting.choosing import Chosen
 from potluck.client.drafting.drafter import Drafter
 from potluck.client.drafting.payoff import MAX_DRAFT, Drafted
 from potluck.client.session.flight import Flight, Outputs, Window
-
-if TYPE_CHECKING:
-    from potluck.client.drafting.decoding import Chosen
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
 _FEWEST = 2  # windows on their way; a server of an older version takes one
-_LEAST_APART = 0.02  # of a ring, between two windows; closer ones cost everybody more than they bring
-_LOOK_S = 0.25  # between two looks whether others want to share steps
+_LEAST_APART = 0.02  # least time between two windows as a share of a ring; closer ones cost more than they bring
+_LOOK_S = 0.25  # time between two checks whether others want to share steps
 
 
 def fly(
     model: Any, drafter: Drafter, chosen: Chosen, cache: RemoteCache, prefill: Callable[[], Tensor] | None = None
 ) -> None:
-    """Go on with a text until it ends, or until it had better share steps with others, or cannot fly.
+    """Go on with a text until it ends, should share steps with others, or can't fly.
 
     Args:
         prefill: chooses a first token, and returns the last block's outputs for the tokens before it, [1, tokens,
@@ -60,21 +58,21 @@ def fly(
             text = _Text(model, ahead, chosen, cache, flight)
 
             def lands() -> bool:
-                """Tell whether steps had better wait for each other, now that no prompt is on its way."""
+                """Tell whether steps should wait for each other, once no prompt is on its way."""
                 is_known = cache.get_seq_length() == chosen.ids.shape[1] - 1
                 is_better = model._together.may_fly(cache) and not drafter.times.is_near
                 return is_known and not (is_better and flight.most_windows >= _FEWEST)
 
             while not (chosen.is_done or lands()):
                 pause_s = text.let_leave()
-                for outputs in model._client.run(flight.heard(pause_s)):
-                    text.take(outputs)
+                for outputs in model._client.run(flight.receive(pause_s)):
+                    text.read(outputs)
     finally:
         ahead.close()
 
 
 def can_fly(drafter: Drafter, cache: RemoteCache, chosen: Chosen) -> bool:
-    """Tell whether the session takes windows, and has the text but for its last token and nothing else."""
+    """Tell whether the session takes windows, and has exactly the text without its last token."""
     return cache.can_fly and not drafter.times.is_near and cache.get_seq_length() == chosen.ids.shape[1] - 1
 
 
@@ -85,12 +83,12 @@ class _Text:
         self._ends, self._ahead, self._chosen, self._cache, self._flight = model._ends, ahead, chosen, cache, flight
         self._left = cache.get_seq_length()  # tokens that have left
         self._turn = 0
-        self._windows: deque[tuple[Window, float]] = deque()  # that have left, and when
-        self._known_s = time.perf_counter()  # since when the last token is known
+        self._windows: deque[tuple[Window, float]] = deque()  # windows that have left, and when
+        self._known_s = time.perf_counter()  # time since which the last token is known
         self._prompt: list[Tensor] = []  # outputs of the last block for a prompt, as long as they are not all here
 
     def let_leave(self) -> float:
-        """Let what is known or drafted leave, if it may; return after how many seconds to try again."""
+        """Let known and drafted tokens leave if they may; return after how many seconds to try again."""
         known, drafted, times = self._chosen.ids.shape[1], self._ahead.tokens(), self._ahead.drafter.times
         apart_s = max(self._flight.slowest_s, _LEAST_APART * times.estimate().base_s if times.knows_plain else 0.0)
         if self._left < known:  # drafts that come at once need no window of their own
@@ -111,14 +109,14 @@ class _Text:
         self._left = window.end
         return _LOOK_S
 
-    def take(self, outputs: Outputs) -> None:
-        """Choose the tokens after those that were computed."""
+    def read(self, outputs: Outputs) -> None:
+        """Choose the tokens after those of the outputs."""
         if outputs.turn != self._turn or self._chosen.is_done:
             return
-        self._note_times(outputs)
+        self._record_times(outputs)
         chosen, before = self._chosen, self._chosen.ids.shape[1]
-        hidden, place = outputs.hidden, before - 1 - outputs.position  # of the last known token
-        if place >= hidden.shape[1]:  # of a prompt
+        hidden, place = outputs.hidden, before - 1 - outputs.position  # place: the last known token's
+        if place >= hidden.shape[1]:  # outputs of a prompt's earlier tokens
             self._prompt.append(hidden)
             self._cache.arrived(outputs.position + hidden.shape[1])
             return
@@ -135,25 +133,25 @@ class _Text:
             self._left, self._turn = before + new - 1, self._turn + 1
             self._windows.clear()
 
-    def _note_times(self, outputs: Outputs) -> None:
+    def _record_times(self, outputs: Outputs) -> None:
         end, now, times = outputs.position + outputs.hidden.shape[1], time.perf_counter(), self._ahead.drafter.times
         if outputs.hidden.shape[1] > MAX_DRAFT and self._windows:
-            times.note_prompt(outputs.hidden.shape[1], min(outputs.compute_s, now - self._windows[0][1]))
+            times.record_prompt(outputs.hidden.shape[1], min(outputs.compute_s, now - self._windows[0][1]))
         while self._windows and self._windows[0][0].end <= end:
             window, left_s = self._windows.popleft()
             if (window.position, window.end) == (outputs.position, end) and end - window.position <= MAX_DRAFT:
-                times.note(end - window.position - 1, now - left_s, outputs.compute_s)
+                times.record(end - window.position - 1, now - left_s, outputs.compute_s)
 
 
 class _Ahead:
-    """Drafts on in a thread of its own, which waits where no further token is worth it.
+    """Drafts in a thread of its own, which waits when no further token is worth it.
 
     Attributes:
-        wake: called when there is more, or will be no more for now.
+        wake: called when a token was drafted, and when the thread begins to wait.
     """
 
     def __init__(self, drafter: Drafter, ids: Sequence[int], max_length: int) -> None:
-        """Begin to draft what follows `ids`, up to so many tokens in all."""
+        """Begin to draft after `ids`, up to `max_length` tokens in all."""
         self.drafter = drafter
         self.wake: Callable[[], None] = lambda: None
         self._changed = threading.Condition()
@@ -173,22 +171,23 @@ class _Ahead:
             return [token for token, _ in self._line]
 
     def is_quick(self, seconds: float) -> bool:
-        """Tell whether more tokens are being drafted, and each in a small part of so many seconds."""
+        """Tell whether more tokens are being drafted, each in a small part of so many seconds."""
         with self._changed:
             is_busy = self._begun != self._turn or (not self._is_stuck and self._has_room())
         return is_busy and not self._is_over and 2 * self.drafter.guess_s < seconds
 
     def go_on(self, ids: Sequence[int], hidden: Tensor, new: int) -> bool:
-        """Go on with a text that has `new` more tokens; return whether all were drafted so. Else drafting begins anew.
+        """Go on with a text that has `new` more tokens; return whether all of them were drafted right.
+
+        If not, drafting begins anew after `ids`.
 
         Args:
-            hidden: further outputs of the last block [1, tokens, hidden_size]; now there are some for all of `ids` but
-                the last one.
+            hidden: further outputs of the last block [1, tokens, hidden_size], which reach the last token but one.
         """
         with self._changed:
             drafted = [self._line.popleft() for _ in range(min(new, len(self._line)))]
             is_right = [token for token, _ in drafted] == ids[-new:]
-            self.drafter.payoff.note(drafted, new if is_right else new - 1)
+            self.drafter.payoff.record(drafted, new if is_right else new - 1)
             if not self._is_over:
                 self._hidden.append(hidden)
             if not is_right:
@@ -204,7 +203,7 @@ class _Ahead:
             self._is_over = True
             self._changed.notify()
         self._thread.join()
-        self._note_all()
+        self._record_all()
 
     def _run(self) -> None:
         try:
@@ -232,7 +231,7 @@ class _Ahead:
 
     def _begin(self) -> None:
         ids, turn, drafted = self._ids, self._turn, [token for token, _ in self._line]
-        self._note_all()
+        self._record_all()
         self._unlocked(lambda: self.drafter.begin(ids, drafted))
         self._begun, self._is_stuck = turn, False
 
@@ -245,9 +244,9 @@ class _Ahead:
             self._line.append(found)
             self.wake()
 
-    def _note_all(self) -> None:
+    def _record_all(self) -> None:
         for hidden in self._hidden:
-            self.drafter.note_hidden(hidden)
+            self.drafter.record_hidden(hidden)
         self._hidden.clear()
 
     def _unlocked(self, work: Callable[[], T]) -> T:

@@ -1,10 +1,10 @@
-"""Drafts the next tokens from the text so far, and decides how many are worth sending. Pure.
+"""Drafts tokens that followed the last ones earlier in the text, and decides how many drafts pay. It does no I/O.
 
     the last tokens occurred before  ->  what followed them there is drafted, and so on after that
     the model's own head is surer    ->  its guess is drafted instead
     how often such tokens were right, and what a longer step costs  ->  the length of the draft; 0 where it does not pay
 
-What a longer step costs is known before the first draft is sent: servers report what the prompt's tokens took them.
+The cost of a longer step is known before the first draft: servers report what the prompt's tokens took them.
 
 Source: prompt lookup decoding (https://github.com/apoorvumang/prompt-lookup-decoding). The length is chosen as in
 SpecExec (arXiv 2406.02532), from what was measured.
@@ -23,31 +23,31 @@ _GUESS_BOUNDS = (0.98, 0.9, 0.75, 0.5)  # probabilities from which on a guess is
 _GUESSES = (0.98, 0.9, 0.8, 0.55, 0.2)  # how likely such guesses are right, before any try
 _PRIORS = _MATCHES | {kind - less: chance for kind in (OF_A_HEAD, OF_A_MODEL) for less, chance in enumerate(_GUESSES)}
 _MOST_INDEXED = 16_384  # tokens of a prompt, its last ones; the index takes about a kilobyte for each
-_MAX_VOTES = 2  # so that one exception does not replace what usually follows, and two do
-_KEPT_AFTER_TRY = 0.97  # of what is known of a kind of match: a text changes
-_KEPT_AFTER_SKIP = 0.98  # so that a kind that did not pay is tried again after a few dozen steps
+_MAX_VOTES = 2  # one exception does not replace what usually follows, two do
+_KEPT_AFTER_TRY = 0.97  # share of the counts of a kind of match that a try keeps: a text changes
+_KEPT_AFTER_SKIP = 0.98  # a kind that did not pay is tried again after a few dozen steps
 _KEPT_TIMES = 0.97
 _NEAR_S = 0.03  # a window takes the client a few milliseconds
-_FIRST_LENGTH = 2  # until it was seen what longer steps cost; doubled with each
+_FIRST_LENGTH = 2  # tokens of the first draft, whose cost is unknown; each further one may be twice as long
 _TYPICAL = {OF_A_HEAD: 0.5, OF_A_MODEL: 0.6}  # how likely any guess is right, before any try
 _MIN_GAIN = 1.06  # what is closer to 1 is within the error of the estimates
-_COST = 0.02  # of a drafted token, in what servers compute for one alone, before anything was measured
-_PROMPT_WEIGHT = 16.0  # of what a prompt's tokens took, in tokens squared: about two drafts
-_WAY_WEIGHT = 8.0  # of the guess that a drafted token takes no time on its way, likewise
+_COST = 0.02  # guessed cost of a drafted token as a share of a plain step, before anything was measured
+_PROMPT_WEIGHT = 16.0  # weight of what a prompt's tokens took, in tokens squared: about two drafts
+_WAY_WEIGHT = 8.0  # weight of the guess that a drafted token takes no time on its way, likewise
 _DRAFT_COST, _DRAFT_COST_WEIGHT = 0.3, 1.0  # what any draft adds to that, and the weight of this guess in steps
 _LEAST_PROMPT = 8  # tokens that tell what one takes
 _OUTLIER = 3.0  # times the expected time; a longer step says nothing about its length
 
 
 class Drafted(NamedTuple):
-    """A token, and of what kind it is: the number of tokens before it that occurred before, or a kind of guess."""
+    """A drafted token and its kind: how many tokens before it occurred earlier, too, or a kind of guess."""
 
     token: int
     kind: int
 
 
 def guess_of(token: int, probability: float, surest: int) -> Drafted:
-    """Return what `OF_A_HEAD` or `OF_A_MODEL` predicts with this probability."""
+    """Return the guess of `OF_A_HEAD` or `OF_A_MODEL` with its kind, which follows from the probability."""
     return Drafted(token, surest - sum(probability < bound for bound in _GUESS_BOUNDS))
 
 
@@ -57,7 +57,7 @@ class Lookup:
     def __init__(self) -> None:
         self._tokens: list[int] = []
         self._after: dict[int, dict[tuple[int, ...], tuple[int, int]]] = {size: {} for size in _MATCHES}
-        """What follows some tokens most of the time, lately, and by how many votes."""
+        """Some tokens -> the token that usually follows them, and its votes."""
 
     @property
     def length(self) -> int:
@@ -135,25 +135,25 @@ class _Line:
 
 @dataclass(slots=True)
 class StepTimes:
-    """What steps cost by their number of drafted tokens, estimated from those so far.
+    """Estimates from past steps what a step costs by its number of drafted tokens.
 
-    The servers' reports tell what they computed, far more exactly than the time of a whole step does. Servers compute
-    one token in a faster way than several, so any draft costs something, and each token of it little.
+    The servers report what they computed, which is far more exact than the time of a whole step. Servers compute one
+    token in a faster way than several, so any draft costs something, and each token of it little.
     """
 
     num_drafted: int = 0  # steps with drafts so far
     _plain: _Line = field(default_factory=_Line)  # what the servers computed in steps without drafts
-    _drafted: _Line = field(default_factory=_Line)  # and with drafts
+    _drafted: _Line = field(default_factory=_Line)  # what the servers computed in steps with drafts
     _way: _Line = field(default_factory=_Line)  # the rest of all steps
     _prompt_s: float | None = None  # what the servers computed for a token of a prompt
 
-    def note_prompt(self, tokens: int, compute_s: float) -> None:
-        """Note how long all servers together computed the tokens of a prompt."""
+    def record_prompt(self, tokens: int, compute_s: float) -> None:
+        """Record how long all servers together computed the tokens of a prompt."""
         if tokens >= _LEAST_PROMPT:
             self._prompt_s = compute_s / tokens
 
-    def note(self, drafted: int, seconds: float, compute_s: float = 0.0) -> None:
-        """Note a step. `compute_s`: of `seconds`, by the reports of all servers together."""
+    def record(self, drafted: int, seconds: float, compute_s: float = 0.0) -> None:
+        """Record a step. `compute_s`: the part of `seconds` that all servers together computed by their reports."""
         if self._way.weight:
             share = min(_OUTLIER * self.estimate().step_s(drafted) / max(seconds, 1e-9), 1.0)
             seconds, compute_s = share * seconds, share * compute_s
@@ -164,22 +164,22 @@ class StepTimes:
 
     @property
     def knows_plain(self) -> bool:
-        """Tell whether there was a step without drafts; before, nothing tells whether longer steps cost more."""
+        """Tell whether a step without drafts was recorded; before, the cost of longer steps is unknown."""
         return self._plain.weight > 0
 
     @property
     def is_near(self) -> bool:
-        """Tell whether a step is so short that windows on their way cost their sender about what they bring."""
+        """Tell whether a step is so short that windows on their way cost their sender about what they gain."""
         return self.knows_plain and self.estimate().base_s < _NEAR_S
 
     @property
     def longest(self) -> int:
-        """Return how many tokens a draft may have by what is known of long steps."""
+        """Return how many tokens a draft may have by the steps so far."""
         known = 2 if self._prompt_s is not None else 0
         return _FIRST_LENGTH << min(self.num_drafted + known, 8)
 
     def estimate(self) -> DraftCost:
-        """Return what a step costs, by what is known."""
+        """Return the estimated cost of a step."""
         plain_s, _ = self._plain.fit(0.0, 1.0)
         way_s, way_token_s = self._way.fit(0.0, _WAY_WEIGHT)
         drafted_s, compute_token_s = self._drafted.fit(
@@ -195,9 +195,9 @@ class StepTimes:
 
 @dataclass(slots=True)
 class _Kind:
-    """How often drafted tokens of one kind were right; both counts fade."""
+    """Counts how often drafted tokens of one kind were right; both counts fade."""
 
-    chance: float  # before any try
+    chance: float  # the estimate before any try
     right: float = 0.0
     tried: float = 0.0
 
@@ -206,7 +206,7 @@ class _Kind:
         return (self.right + self.chance) / (self.tried + 1)
 
     def add(self, right: float) -> None:
-        """Note one more try."""
+        """Count one more try."""
         self.fade(_KEPT_AFTER_TRY)
         self.right += right
         self.tried += 1
@@ -233,15 +233,15 @@ class Payoff:
         return self._typical[of].likely
 
     def skip(self, kind: int) -> None:
-        """Note that a kind of tokens, or all guesses of such a kind, did not pay, so that it is tried again later."""
+        """Fade the counts of a kind that did not pay, so that it is tried again later."""
         (self._typical if kind in self._typical else self._kinds)[kind].fade()
 
     def asks(self, of: int, chance: float, found: Drafted | None, seconds: float) -> bool:
-        """Tell whether another token is worth a guess of so many seconds.
+        """Tell whether another token is worth a guess that takes so many seconds.
 
         Args:
-            chance: that all tokens before it are right.
-            found: what is known without.
+            chance: probability that all tokens before it are right.
+            found: the token that a look-up gave.
         """
         gain = chance * self.typical(of) * (1 - self.likely(found))
         return gain * self.times.estimate().base_s > _MIN_GAIN * seconds
@@ -266,8 +266,8 @@ class Payoff:
             self.skip(drafted[0].kind)
         return drafted[:best]
 
-    def note(self, drafted: Sequence[Drafted], right: int) -> None:
-        """Note how many of the drafted tokens were right; the one after them was wrong."""
+    def record(self, drafted: Sequence[Drafted], right: int) -> None:
+        """Record how many of the drafted tokens were right; the one after them was wrong."""
         for place, each in enumerate(drafted[: right + 1]):
             self._kinds[each.kind].add(place < right)
             if each.kind < 0:

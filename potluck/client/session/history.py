@@ -1,11 +1,11 @@
-"""Records what one server of a session was given so far, so that another server can be given the same.
+"""Records the inputs of one server of a session, so that another server can get the same.
 
-A history stands at a boundary between blocks. Whatever depends on it is attached to it: cursors, which say what a
-server has of it, the histories of later boundaries, and what audits keep of the outputs. A session changes its first
-history alone, which hands each rollback and reorder on.
+A history stands at a boundary between blocks. Its dependents follow it: cursors, which say what a server has of it, the
+histories of later boundaries, and what audits keep of the outputs. A session changes its first history alone, which
+passes each rollback and reorder on.
 
-Appending is only a list append, because it happens for each token and server. Beam reorders are noted and applied when
-the history is read. Knows nothing of servers.
+Appending is only a list append, because it happens for each token and server. A history stores beam reorders and
+applies them when it is read. It knows nothing of servers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from torch import Tensor
 
 from potluck.protocol.messages import Awaited
 
-_CHUNKS_TO_MERGE = 256  # so that a long generation does not hold one small tensor for each token
+_CHUNKS_TO_MERGE = 256  # chunks are merged, so that a long generation does not hold one small tensor for each token
 
 
 class Dependent(Protocol):
-    """What follows the changes of a history."""
+    """Follows the changes of a history."""
 
     def truncate(self, position: int) -> None:
         """Forget the tokens from `position` on."""
@@ -39,10 +39,10 @@ class Piece:
 
     Attributes:
         hidden: [batch, end - start, hidden_size]; None while they are only known to the server before.
-        awaited: they come from the server before.
-        kept: the end of what has not changed since.
-        answer_tokens: how many outputs were asked for; None: all.
-        is_brought: they were sent from here all the same.
+        awaited: names the push of the server before that brings them; None: the client sends them.
+        kept: the end of those tokens that have not changed since.
+        answer_tokens: how many outputs the server should answer; None: all.
+        is_sent_here: the client sent them although the server before was to push them.
     """
 
     start: int
@@ -52,12 +52,12 @@ class Piece:
     sent_s: float
     answer_tokens: int | None
     kept: int
-    is_brought: bool = False
+    is_sent_here: bool = False
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Cursor:
-    """What one server has of a history.
+    """Counts what one server has of a history.
 
     Attributes:
         position: tokens that the server has answered and that have not changed since.
@@ -75,7 +75,7 @@ class Cursor:
         return self.flying[-1].kept if self.flying else self.position
 
     def reset(self) -> None:
-        """Note that the server has nothing any more."""
+        """Note that the server has lost everything."""
         self.position, self.order = 0, None
         self.flying.clear()
 
@@ -110,7 +110,7 @@ class History:
         self._chunks: list[_Chunk] = []
         self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
         self._merged = 0  # leading chunks that were merged already
-        self.prompts = prompts  # in their present order, cut to the present length
+        self.prompts = prompts  # rows in their present order, cut to the present length
         self._dependents: weakref.WeakSet[Dependent] = weakref.WeakSet()
         self.length = 0  # tokens
         self.batch = 0  # rows; 0 before the first tokens
@@ -118,7 +118,7 @@ class History:
             before.attach(self)
 
     def attach(self, dependent: Dependent) -> None:
-        """Let `dependent` follow the changes of this history while somebody else refers to it."""
+        """Let `dependent` follow the changes of this history as long as it is referenced elsewhere."""
         self._dependents.add(dependent)
 
     @property
@@ -153,7 +153,7 @@ class History:
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` tokens."""
         for dependent in self._dependents:
-            dependent.truncate(length)  # in any case: a server may have been announced what is not here yet
+            dependent.truncate(length)  # always: a server may have been announced what is not here yet
         excess = self.length - length
         if excess <= 0:
             return
@@ -181,7 +181,7 @@ class History:
 
     def between(self, start: int, end: int) -> Tensor:
         """Return the tokens [start, end) with rows in their present order, [batch, end - start, hidden_size]."""
-        newest = self._chunks[-1] if self._chunks else None  # which is all that a decode step wants
+        newest = self._chunks[-1] if self._chunks else None  # the only chunk that a decode step wants
         is_in_order = newest is not None and newest.order_count == len(self._orders)
         if newest is not None and is_in_order and end == self.length == start + newest.hidden.shape[1]:
             return newest.hidden

@@ -1,9 +1,9 @@
 """Runs one server of one session: its stream, and what the server has of the history of its inputs.
 
-A hop sends its server whatever is in the history and not in the server's cache. That one rule covers normal steps,
+A hop sends its server everything that the history has and the server's cache lacks. That one rule covers normal steps,
 prefill in pieces, rollback and the replay to a replacement server. The session chooses the servers. The server before
-may push what this one lacks; the hop then announces the step, and sends the hidden states only if they do not come.
-A step is one piece, and a long one several, of which some are at the server at a time (`pieces.py`).
+may push what this one lacks; the hop then announces the step, and sends the hidden states only if the push does not
+come. A step is one piece, and a long one several, of which some are at the server at a time (`pieces.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from potluck.client.session.pieces import (
     LEAST_LONG,
     Answered,
     Course,
-    Take,
+    OnAnswer,
     is_long,
     piece_tokens,
 )
@@ -49,7 +49,7 @@ from potluck.tasks import cancel_and_wait
 from potluck.wire.packing import pack, pack_exactly
 from potluck.wire.sessions import digest_of
 
-_MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
+_MESSAGE_TOKENS = 2048  # most tokens of a prompt at once, though servers take rows without a session whole
 _SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long as one token at most
 _MOST_AHEAD = 32  # short steps at a server, whatever it says that it takes
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
@@ -68,15 +68,15 @@ Race = Callable[["Hop", Coroutine[Any, Any, StepReply | None], float], Awaitable
 
 @dataclass(slots=True, eq=False)
 class HopLinks:
-    """The pushes from and to the servers before and after one server, while its stream lasts."""
+    """The state of the pushes to and from one server, while its stream lasts."""
 
-    awaits: PushLink | None = None  # what the server was told, or is told next, of who pushes to it
-    receiver: HopLinks | None = None  # of whom it was told to push to
-    untold: dict[str, PushLink] = field(default_factory=dict)  # what the next message says of these two
-    can_push: bool = False  # by its last answer
+    awaits: PushLink | None = None  # who pushes to the server, as its latest or next message says
+    receiver: HopLinks | None = None  # the links of the server to which it was told to push
+    pending: dict[str, PushLink] = field(default_factory=dict)  # fields of the next message that name these two
+    can_push: bool = False  # as its last answer says
     was_pushed: bool = False  # its last output, to the next server
-    missed: bool = False  # what it was to get from the server before did not come in time
-    number: int | None = None  # under which the next output is pushed
+    missed: bool = False  # a push from the server before did not come in time
+    number: int | None = None  # the number under which the next output is pushed
 
 
 @dataclass(slots=True)
@@ -84,9 +84,9 @@ class _Line:
     """A stream to a server.
 
     Attributes:
-        used_s: when something came last (monotonic).
-        rows: of the session that was opened on it; 0: none yet.
-        receipt: to be sent with the next message.
+        used_s: when the last answer came (monotonic).
+        rows: rows of the session on it; 0: none was opened yet.
+        receipt: goes with the next message.
     """
 
     stream: StepStream
@@ -110,7 +110,7 @@ class Hop:
         *,
         is_fed_rounded: bool = False,
     ) -> None:
-        """`is_fed_rounded`: its inputs were rounded so that they can travel packed."""
+        """Store the settings. `is_fed_rounded`: its inputs were rounded so that they can travel packed."""
         record = part.server.record
         self.part = part
         self.opening = opening  # how the session at this server was or will be opened
@@ -123,13 +123,13 @@ class Hop:
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
         self.links = HopLinks()
-        self.is_leaving = False  # by its last answer
-        self.needs_another = False  # it leaves, or a step took long, since the session looked for another server
+        self.is_leaving = False  # as its last answer says
+        self.needs_another = False  # it leaves, or a step took long, since the session last compared servers
         self.is_spare = False  # it stands by for another server
-        self.takes_ahead = 0  # short steps that may be at the server at once, by its last answer
-        self.short_s = 0.0  # what a short step takes the server
+        self.takes_ahead = 0  # short steps that may be at the server at once, as its last answer says
+        self.short_s = 0.0  # seconds of a short step at the server
         self.was_given = False  # the server got the step that failed
-        self.race: Race | None = None  # for its first answer
+        self.race: Race | None = None  # waits for its first answer
         self._calls = calls
         self._is_replaceable = is_replaceable
         self._adapter = adapter  # the caller's own
@@ -152,14 +152,14 @@ class Hop:
         if self._line is None:
             record = self.part.server.record
             if self._adapter is not None:
-                await self._calls.bring(record, self.opening, self._adapter)
+                await self._calls.upload_adapter(record, self.opening, self._adapter)
             stream = await self._calls.open_steps(record)
             tab = self._calls.open_tab(self.part)
             self._line = _Line(stream, tab, used_s=time.monotonic())
         return self._line
 
     def enlarge(self, max_length: int) -> None:
-        """Open a session of `max_length` tokens a row with the next `follow`, which replays the history."""
+        """Let the next `follow` open a session of `max_length` tokens a row and replay the history."""
         self.abandon()
         self.opening = replace(self.opening, max_length=max_length, session_id=str(uuid.uuid4()))
 
@@ -181,7 +181,7 @@ class Hop:
             await line.stream.finish()
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
-        """Tell whether a step from `position` on needs one message and nothing before it, so that it may be pushed."""
+        """Tell whether a step from `position` on needs one message alone, so that it may be pushed."""
         line, cursor = self._line, self.cursor
         if line is None or not line.rows or cursor.flying or cursor.position != position or cursor.order is not None:
             return False
@@ -193,7 +193,7 @@ class Hop:
         """Tell whether the server lacks so many of the tokens before `end` that they should come in pieces."""
         lacking = end - self.cursor.position
         if lacking <= LEAST_LONG or self.opening.exact or not self.part.server.record.is_ours:
-            return False  # an exact session's pieces would be computed otherwise
+            return False  # the numbers of a prompt in pieces are not exact
         return is_long(lacking, rows)
 
     def largest_piece(self, rows: int) -> int:
@@ -216,31 +216,31 @@ class Hop:
         await self.follow(course)
         return course.outputs[0] if len(course.outputs) == 1 else torch.cat(course.outputs, dim=1)
 
-    def course(self, start: int, end: int, take: Take | None = None) -> Course:
-        """Return how the server catches up with the first `end` tokens, of which it gets all from here."""
+    def course(self, start: int, end: int, on_answer: OnAnswer | None = None) -> Course:
+        """Return how the server catches up with the first `end` tokens, all of which the client sends."""
         rows = self.history.batch
         if not self.lacks_much(end, rows):
-            return Course(self.history, rows, start, end, _MESSAGE_TOKENS, take)
+            return Course(self.history, rows, start, end, _MESSAGE_TOKENS, on_answer)
         tokens = piece_tokens(end - self.cursor.position, rows)
-        return Course(self.history, rows, start, end, tokens, take, IN_FLIGHT)
+        return Course(self.history, rows, start, end, tokens, on_answer, IN_FLIGHT)
 
     async def follow(self, course: Course) -> None:
-        """Send the server what it lacks while it comes, and hand on the outputs.
+        """Send the server what it lacks as that becomes known, and pass the outputs on.
 
-        Ends early, with the server as it is known here, if nothing more comes.
+        It ends early if the inputs end; the cursor then says what the server has.
 
         Raises:
             RemoteError: the session at this server is gone; the history is intact.
         """
         cursor, began_s = self.cursor, time.monotonic()
         if cursor.position > course.start or (self._line is not None and self._line.rows not in (0, course.rows)):
-            self.abandon()  # those outputs are gone, or the rows are others, so all is computed again
+            self.abandon()  # those outputs are gone, or the rows are others: all is computed again
         self.was_given = self.links.missed = False
         sending: asyncio.Task[None] | None = None
         try:
             line = self._line or await self.open()
             if course.leader is None:
-                await self.bring_known(course.pushed)
+                await self.send_known(course.pushed)
             if course.in_flight > 1:
                 sending = asyncio.create_task(self._send_ahead(line, course))
                 sending.add_done_callback(lambda _: course.wake())
@@ -248,7 +248,7 @@ class Hop:
                 if not cursor.flying and not await self._comes(line, course, sending):
                     break
                 if not await self._has_inputs(course, cursor.flying[0]):
-                    break  # an announced piece stays announced
+                    break  # its announcement stays
                 await self._read(line, course, cursor.flying[0])
             if sending is not None:
                 try:
@@ -262,44 +262,44 @@ class Hop:
             await cancel_and_wait(sending)
             if isinstance(error, RemoteError):
                 if error.code is Code.NO_ADAPTER and self._adapter is not None:
-                    self._calls.note_missing(self.part.server.record, self._adapter.id.digest)
+                    self._calls.forget_upload(self.part.server.record, self._adapter.id.digest)
                 if error.code is Code.UNREACHABLE and was_idle:
                     raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
             raise
 
-    async def bring_known(self, pushed: Collection[int] = ()) -> None:
-        """Send what was announced and is known here, because the server before is gone with its pushes.
+    async def send_known(self, pushed: Collection[int] = ()) -> None:
+        """Send the inputs of announced pieces that are known here, because the server before is gone.
 
         Args:
-            pushed: positions of pieces that it has pushed all the same.
+            pushed: positions of pieces that it has pushed before.
         """
-        while self._line is not None and (piece := self._unbrought(pushed)) is not None:
-            with contextlib.suppress(RemoteError):  # seen by whoever reads the answers
-                await self._bring(self._line, piece, is_late=False)
+        while self._line is not None and (piece := self._next_unsent(pushed)) is not None:
+            with contextlib.suppress(RemoteError):  # whoever reads the answers raises it
+                await self._send_inputs(self._line, piece, is_late=False)
 
-    def _unbrought(self, pushed: Collection[int]) -> Piece | None:
-        """Return an announced piece whose inputs are known, and were neither pushed nor brought."""
+    def _next_unsent(self, pushed: Collection[int]) -> Piece | None:
+        """Return an announced piece whose inputs are known and were neither pushed nor sent."""
         for piece in self.cursor.flying:
-            is_due = piece.awaited is not None and not piece.is_brought and piece.start not in pushed
+            is_due = piece.awaited is not None and not piece.is_sent_here and piece.start not in pushed
             if is_due and piece.kept > piece.start and self._inputs_of(piece) is not None:
                 return piece
         return None
 
     def _inputs_of(self, piece: Piece) -> Tensor | None:
-        """Return the inputs of a piece, as far as they count; None if they are not known."""
+        """Return those inputs of a piece that still count; None if they are not known."""
         if piece.hidden is None and piece.start < piece.kept <= self.history.length:
             piece.hidden, piece.end = self.history.between(piece.start, piece.kept), piece.kept
         return piece.hidden
 
     async def take_back(self) -> None:
-        """Tell the server not to wait for what was announced and does not count any more."""
+        """Tell the server not to wait for announced inputs that do not count any more."""
         line, last = self._line, self.cursor.flying[-1] if self.cursor.flying else None
         if line is not None and last is not None and last.kept < last.end and self.takes_ahead:
-            with contextlib.suppress(RemoteError):  # seen by whoever reads the answers
+            with contextlib.suppress(RemoteError):  # whoever reads the answers raises it
                 await line.stream.send(StepRequest(start_from_position=self.cursor.sent), has_reader=True)
 
     async def _comes(self, line: _Line, course: Course, sending: asyncio.Task[None] | None) -> bool:
-        """Send the next piece, or wait until it is sent ahead; return False if there will be none."""
+        """Send the next piece, or wait until another task has; return False if there will be none."""
         if sending is None:
             piece = self._next(course)
             if piece is not None:
@@ -309,7 +309,7 @@ class Hop:
         return bool(self.cursor.flying)
 
     async def _has_inputs(self, course: Course, piece: Piece) -> bool:
-        """Wait until the inputs of a piece are here, as far as they count; return False if they will not come."""
+        """Wait until the inputs of a piece that still count are here; return False if they will not come."""
         await course.until(lambda: course.history.length >= piece.kept or not course.grows)
         return course.history.length >= piece.kept
 
@@ -318,14 +318,14 @@ class Hop:
             return not course.is_open and (self.cursor.sent >= course.end or course.is_cut_short)
 
         while True:
-            await self.bring_known(course.pushed)
+            await self.send_known(course.pushed)
             if (piece := self._next(course)) is not None:
                 cut = course.cuts.get(piece.start)
                 await self._send(line, piece, None if cut is None else cut.number, course)
             elif is_over():
                 return
             else:
-                await course.news()
+                await course.wait()
 
     def _next(self, course: Course) -> Piece | None:
         """Return the next piece if it can be sent or announced now."""
@@ -365,37 +365,37 @@ class Hop:
             receipt=line.receipt,
             awaited=piece.awaited,
             push_number=push_number if course is None or course.pushes else None,
-            push_to=links.untold.pop("push_to", None),
-            pushed_by=links.untold.pop("pushed_by", None),
+            push_to=links.pending.pop("push_to", None),
+            pushed_by=links.pending.pop("pushed_by", None),
             answer_tokens=piece.answer_tokens,
             packed=self._packed(hidden),
             is_spare=self.is_spare,
         )
-        line.rows = line.rows or self.history.batch  # the first message is no announcement
+        line.rows = line.rows or self.history.batch  # the first message opens it, and is no announcement
         cursor.order = links.number = line.receipt = None
         cursor.flying.append(piece)  # first: the answer may come before the last byte has left
         self.was_given = True
         if course is not None:
             course.wake()
         if piece.awaited is not None:
-            with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
+            with contextlib.suppress(RemoteError):  # reading the answer raises it
                 await line.stream.send(request, has_reader=True)
         else:
             await line.stream.send(request, has_reader=course is not None)
 
     async def _read(self, line: _Line, course: Course, piece: Piece) -> None:
-        """Read the answer to the oldest piece, bring what the server before does not, and hand on the outputs."""
+        """Read the answer to the oldest piece, send inputs that were not pushed, and pass the outputs on."""
         cursor, hidden, counts = self.cursor, self._inputs_of(piece), piece.kept > piece.start
         is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS
         on_late: Callable[[], Awaitable[None]] | None = None
         digest = b""
         if piece.awaited is not None and hidden is not None and counts:
             piece.sent_s = time.monotonic()
-            if piece.start in course.pushed and not self.links.missed and not piece.is_brought:
-                on_late = partial(self._bring, line, piece)
-                digest = digest_of(hidden)  # while the server computes
-            elif not piece.is_brought:
-                await self._bring(line, piece, is_late=False)
+            if piece.start in course.pushed and not self.links.missed and not piece.is_sent_here:
+                on_late = partial(self._send_inputs, line, piece)
+                digest = digest_of(hidden)  # computed while the server computes
+            elif not piece.is_sent_here:
+                await self._send_inputs(line, piece, is_late=False)
         self.was_given = True
         answering = line.stream.answer(
             (course.rows, piece.end - piece.start, self.history.width),
@@ -410,10 +410,10 @@ class Hop:
             raise RemoteError(Code.UNREACHABLE, "the server closed the session")
         counts = piece.kept > piece.start
         if reply.is_dropped and counts:
-            raise RemoteError(Code.BAD_REPLY, "the server dropped a step that nobody took back")
-        was_next = piece.sent_s >= line.used_s  # nothing was before it at the server
+            raise RemoteError(Code.BAD_REPLY, "the server dropped a step that the client did not take back")
+        was_next = piece.sent_s >= line.used_s  # no other piece was before it at the server
         course.pushed.discard(piece.start)
-        self._note(line, piece, reply, is_step=is_short and was_next and piece.end - piece.start == 1)
+        self._record(line, piece, reply, is_step=is_short and was_next and piece.end - piece.start == 1)
         if reply.input_digest is not None and counts:
             self.report.pushed_steps += 1
             if hidden is None or reply.input_digest != (digest or digest_of(hidden)):
@@ -421,37 +421,37 @@ class Hop:
         cursor.flying.popleft()
         cursor.position = max(cursor.position, piece.kept)
         if counts:
-            self._hand_on(course, piece, reply)
+            self._pass_on(course, piece, reply)
         course.wake()
 
-    def _hand_on(self, course: Course, piece: Piece, reply: StepReply) -> None:
-        """Hand on what still counts and is wanted of the outputs of a piece."""
+    def _pass_on(self, course: Course, piece: Piece, reply: StepReply) -> None:
+        """Pass on the outputs of a piece that still count and that the session lacks."""
         first, whole = max(course.start, piece.start), reply.hidden
         if piece.kept <= first:
             return
         if whole.dtype is not self.history.dtype:
             whole = whole.to(self.history.dtype)
-        if self.opening.packs and not self.speaks_packed:  # one of another implementation rounds nothing
+        if self.opening.packs and not self.speaks_packed:  # servers of other implementations round nothing
             whole = pack(whole).values
         output = whole
         if output.shape[1] != piece.kept - first:  # slicing costs microseconds
             output = output[:, first - piece.end :][:, : piece.kept - first]
-        if course.take is None:
+        if course.on_answer is None:
             course.outputs.append(output)
         else:
-            course.take(Answered(piece, first, output, whole, reply.was_pushed, reply.timing.compute_ms / 1000))
+            course.on_answer(Answered(piece, first, output, whole, reply.was_pushed, reply.timing.compute_ms / 1000))
 
-    async def _bring(self, line: _Line, piece: Piece, *, is_late: bool = True) -> None:
-        """Send what was announced, because the server before did not, or is late."""
+    async def _send_inputs(self, line: _Line, piece: Piece, *, is_late: bool = True) -> None:
+        """Send the inputs of an announced piece, because the server before did not, or is late."""
         self.links.missed |= is_late
-        piece.is_brought = True
+        piece.is_sent_here = True
         await line.stream.send(StepRequest(piece.hidden, awaited=piece.awaited, packed=self._packed(piece.hidden)))
 
     def _packed(self, hidden: Tensor | None) -> tuple[Tensor | None, ...]:
         return (pack_exactly(hidden),) if hidden is not None and self.is_fed_rounded and self.speaks_packed else ()
 
-    def _note(self, line: _Line, piece: Piece, reply: StepReply, *, is_step: bool) -> None:
-        """Take down what an answer says of its server: load, links, work and times.
+    def _record(self, line: _Line, piece: Piece, reply: StepReply, *, is_step: bool) -> None:
+        """Record what an answer says of its server: load, links, work and times.
 
         Args:
             is_step: it was an ordinary decode step, whose time says how fast the server is.
@@ -465,7 +465,7 @@ class Hop:
             self.pace.recent_s.append(took_s)
         if timing.is_leaving or (is_step and took_s > self.pace.slow_s):
             self.needs_another = True
-        line.tab.note(line.rows * tokens, timing)
+        line.tab.add(line.rows * tokens, timing)
         line.receipt = line.tab.due() or line.receipt
         if 0 < tokens <= _SHORT_TOKENS:
             self.short_s = faded(self.short_s, min(timing.compute_ms / 1000, took_s))
@@ -483,11 +483,11 @@ class Hop:
 
 
 def open_links(hops: Sequence[Hop], position: int, num_tokens: int) -> list[tuple[Hop, Hop]]:
-    """Return the pairs between which the outputs of a step of `num_tokens`, all rows together, are pushed."""
+    """Return the pairs of hops between which a step of `num_tokens`, all rows together, is pushed."""
     found = []
     for sender, receiver in pairwise(hops):
         out, into = sender.links, receiver.links
-        is_open = out.receiver is into and out.can_push and not out.untold and not into.untold
+        is_open = out.receiver is into and out.can_push and not out.pending and not into.pending
         if is_open and sender.can_take_whole(position, num_tokens) and receiver.can_take_whole(position, num_tokens):
             found.append((sender, receiver))
     return found

@@ -1,13 +1,13 @@
 """Runs an inference session: rows of equal length that pass through a chain of servers step by step.
 
 When a server dies, hangs or refuses, another one gets its inputs so far; the other servers keep their caches, and the
-outputs stay the same. All of this follows from one rule of `Hop`: a server is sent whatever it lacks, and its outputs
-are what the next one lacks. A server that announces its leaving is replaced between two steps by its understudy.
+outputs stay the same. All of this follows from one rule of `Hop`: each server gets what it lacks, and its outputs are
+what the next one lacks. A server that announces its leaving is replaced between two steps by its understudy.
 
 A long step passes through all servers at once, piece after piece: each computes one while the next one comes. So do
 the windows of a flight (`flight.py`), of which more come while it lasts. Where a server can push its outputs to the
-next one (`ring.py`), a step goes around all servers at once, and the client reads their answers in order. It keeps the
-same histories as if it had sent everything itself.
+next one (`ring.py`), a step goes around all servers at once, and the client reads their answers in order. Its histories
+are the same as if it had sent everything itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from potluck.client.session.pieces import (
     Answered,
     Course,
     Cut,
-    Take,
+    OnAnswer,
     is_long,
     page_fingerprints,
     piece_tokens,
@@ -56,7 +56,7 @@ from potluck.wire.packing import pack
 T = TypeVar("T")
 
 
-_LANDING_S = 1.0  # for void windows to be answered, before a session is closed
+_LANDING_S = 1.0  # time for void windows to be answered before a session is closed
 _LEAVING = RemoteError(Code.DRAINING, "the server announced that it is leaving")
 
 
@@ -64,7 +64,7 @@ class InferenceSession:
     """One session of a client. Lives in the client's event loop and takes one step at a time."""
 
     def __init__(self, others: Replacements, span: Span, audits: Audits | None, *, may_grow: bool = False) -> None:
-        """`others` finds its servers; `audits` is None where nobody else can compute the same."""
+        """Store the settings. `others` finds servers; `audits` is None where no other server can compute the same."""
         self.route = RouteReport()
         self._may_grow = may_grow
         self._servers = others.servers
@@ -75,15 +75,15 @@ class InferenceSession:
         self._understudies = Understudies(others)
         self._hops: list[Hop] = []
         self._ring = Ring()
-        self._number = 0  # of the latest step that was pushed
-        self._delivered = 0  # tokens whose last outputs the caller has
-        self._computed_s: dict[int, float] = {}  # by the servers so far, for the piece that begins there
-        self._goodbyes = BackgroundTasks()  # to servers that were replaced
-        self._objected = False  # a server has rejected the request since the last answer
-        self._reopened: Hop | None = None  # at most once without an answer in between
+        self._number = 0  # number of the latest step that was pushed
+        self._delivered = 0  # tokens whose outputs the caller has
+        self._computed_s: dict[int, float] = {}  # start of a piece -> seconds that the servers so far computed for it
+        self._goodbyes = BackgroundTasks()  # end the sessions at servers that were replaced
+        self._was_rejected = False  # a server has rejected the request since the last answer
+        self._reopened: Hop | None = None  # a hop is reopened at most once without an answer in between
         self._turn = asyncio.Lock()
         self._stepping: asyncio.Task[object] | None = None
-        self._flight: Flight | None = None  # that is not over, or was the last one
+        self._flight: Flight | None = None  # the present flight, or the last one
         self._is_closed = False
 
     async def step(
@@ -94,18 +94,18 @@ class InferenceSession:
         Args:
             hidden: [batch, tokens, hidden_size], on the CPU.
             position: tokens that went before; fewer than were sent so far means a rollback.
-            order: [batch] int64, row i goes on as what was row `order[i]`.
+            order: [batch] int64, row i continues what was row `order[i]`.
             prompts: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size], only at position 0.
         Returns: the same shape as `hidden`.
         Raises:
-            SwarmError: nobody could be found to do it within the time limit; the session can be stepped again.
-            RemoteError: a server says that the request itself is wrong.
-            UsageError: the session is full or closed, perhaps by somebody else in the middle of the step.
+            SwarmError: no server was found within the time limit; the session can be stepped again.
+            RemoteError: the request itself is wrong, as two servers say, or the only one.
+            UsageError: the session is full, or closed, perhaps by another task in the middle of the step.
         """
         return await self._in_turn(self._step(hidden, position, order, prompts))
 
     async def fly(self, flight: Flight) -> None:
-        """Run the windows of a flight through all blocks, until it is over; tell it of what fails, as `step` raises."""
+        """Run the windows of a flight through all blocks until it is over. It gets the errors that `step` raises."""
         self._flight = flight
         try:
             await self._in_turn(self._fly(flight))
@@ -153,12 +153,12 @@ class InferenceSession:
         self._delivered = position
         self._computed_s.clear()
         await self._advance(lambda answered: done.append(answered.hidden))
-        if order is None and not self._understudies.settled <= position < self._understudies.tend_at:
-            self._understudies.tend(self._hops, position)  # reordered rows are so again before one could be ready
+        if order is None and not self._understudies.settled <= position < self._understudies.due_at:
+            self._understudies.prepare(self._hops, position)  # reordered rows are so again before one could be ready
         return done[0] if len(done) == 1 else torch.cat(done, dim=1)
 
     async def _prepare(self, hidden: Tensor, position: int, order: Tensor | None, prompts: Tensor | None) -> None:
-        """Bring the session to where tokens at `position` may come, and change what is to be changed between steps."""
+        """Rewind to `position`, and make the changes of servers and size that are due between two steps."""
         tokens = hidden.shape[1]
         if self._is_closed:
             raise UsageError("this session is closed")
@@ -173,9 +173,9 @@ class InferenceSession:
             for hop in self._hops:
                 hop.history.restart(None if prompts is None else prompts[hop.span.within(self._span)])
         if self._servers.distrusted:
-            await self._leave_wrong()
+            await self._leave_distrusted()
         for hop in self._hops:
-            if hop.cursor.flying:  # of a step that failed
+            if hop.cursor.flying:  # left over from a step that failed
                 hop.abandon()
 
     def _rounded(self, hidden: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ class InferenceSession:
 
     async def _fly(self, flight: Flight) -> None:
         while True:
-            await flight.news()
+            await flight.wait()
             if flight.is_over:
                 break
             window = flight.waiting[0]
@@ -201,7 +201,7 @@ class InferenceSession:
 
     @property
     def most_windows(self) -> int:
-        """Return how many windows may be on their way, beside as many that are void and whose room is not free yet."""
+        """Return how many windows may be on their way, if as many void ones still take room at the servers."""
         return max(min((hop.takes_ahead // 2 - 1 for hop in self._hops), default=1), 1)
 
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
@@ -212,48 +212,48 @@ class InferenceSession:
         route = await self._servers.compare_routes(self._span, needs, request, wait=wait)
         self._servers.remember(beginning, route.parts)
         load = Payload(rows * tokens, hidden.shape[2], hidden.element_size())
-        ways = self._servers.ways([part.server for part in route.hops], hidden.shape[2])
+        ways = self._servers.paths([part.server for part in route.hops], hidden.shape[2])
         rounded = choose_packed_paths(self._config, load, [part.server.record for part in route.hops], ways)
         hops: list[Hop] = []
         for part, (before, after) in zip(route.hops, pairwise(rounded), strict=True):
             history = History(before=hops[-1].history if hops else None)
             hops.append(self._others.hop(part, history, is_fed_rounded=before, packs=after))
         self._put(slice(None), hops, may_race=True)
-        # Streams are opened side by side; one that does not open is dealt with when its turn comes.
+        # Streams are opened side by side; the hop of one that does not open fails when its turn comes.
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
 
     def _grow(self, tokens: int) -> None:
-        """Make room for `tokens` a row: the next step opens larger sessions and replays the history into them."""
+        """Make room for `tokens` of a row: the next step opens larger sessions and replays the history into them."""
         if not self._may_grow:
             raise UsageError(
                 f"this session holds at most {self._others.max_length} tokens, not {tokens}",
                 hint="open it with a larger max_length",
             )
         self._others.max_length = max(tokens, min(2 * self._others.max_length, self._servers.longest(self._span)))
-        self._understudies.call_off()
+        self._understudies.drop_all()
         for hop in self._hops:
             hop.enlarge(self._others.max_length)
 
     def _change_over(self) -> None:
         """Replace servers that are leaving or slow by understudies that are ready."""
         for hop in list(self._hops):
-            understudy = self._understudies.take_ready(hop)
+            understudy = self._understudies.release_ready(hop)
             if understudy is None:
                 continue
             why = f"slow: steps took {1000 * hop.pace.seen_s:.0f} ms"
             if hop.is_leaving:
-                self._servers.note_failure(hop.peer_id, judge(_LEAVING))
+                self._servers.record_failure(hop.peer_id, judge(_LEAVING))
                 why = _reason(_LEAVING)
             self._replace(hop, understudy, why)
             self._goodbyes.start(hop.close())
 
-    async def _leave_wrong(self) -> None:
-        """Replace servers that were found to compute wrongly, and compute again what came after them."""
-        self._understudies.leave_distrusted()
+    async def _leave_distrusted(self) -> None:
+        """Replace servers that returned wrong results, and compute again what came after them."""
+        self._understudies.drop_distrusted()
         for hop in list(self._hops):
             if not self._servers.is_distrusted(hop.peer_id):
                 continue
-            self._understudies.call_off()
+            self._understudies.drop_all()
             others = await self._others.find(hop, Wait(self._config.max_wait_s))
             self._replace(hop, others, "it returned wrong results", may_race=True)
             self._goodbyes.start(hop.close())
@@ -264,14 +264,14 @@ class InferenceSession:
     def _rewind(self, position: int, order: Tensor | None) -> None:
         history = self._hops[0].history  # the others follow it
         if order is not None or position == 0:
-            self._understudies.call_off()
+            self._understudies.drop_all()
         history.truncate(position)
         if order is not None:
             history.reorder(order)
 
     async def _announce(self, position: int, rows: int, tokens: int) -> None:
-        """Tell every server that gets its inputs from the server before of the step."""
-        self._tell_links()
+        """Announce the step to every server that gets its inputs from the server before."""
+        self._connect_links()
         if len(self._hops) == 1 or self._hops[0].lacks_much(position + tokens, rows):
             return  # `_flow` announces piece after piece
         links = open_links(self._hops, position, rows * tokens)
@@ -281,15 +281,15 @@ class InferenceSession:
         for _, receiver in links:
             await receiver.announce(Awaited(self._number, rows, tokens))
 
-    def _tell_links(self) -> None:
+    def _connect_links(self) -> None:
         for sender, receiver in pairwise(self._hops):
             if sender.links.receiver is not receiver.links or not sender.links.can_push:
-                self._ring.tell(sender, receiver, time.monotonic())
+                self._ring.connect(sender, receiver, time.monotonic())
 
-    async def _advance(self, deliver: Take, flight: Flight | None = None) -> None:
-        """Let every hop catch up from first to last, and deliver the last one's outputs.
+    async def _advance(self, deliver: OnAnswer, flight: Flight | None = None) -> None:
+        """Let all hops catch up, from first to last, and deliver the last one's outputs.
 
-        The windows of a flight go on coming until something fails or is to be changed.
+        The windows of a flight go on coming until something fails or a change is due.
         """
         index, failures = 0, None
         while index < len(self._hops):
@@ -310,33 +310,33 @@ class InferenceSession:
                 await self._recover(hop, error, failures)
                 continue
             if hop.report.steps == 1 or (self._servers.failed and hop.peer_id in self._servers.failed):
-                self._servers.note_success(hop.peer_id)
-            self._reopened, self._objected = None, False
+                self._servers.record_success(hop.peer_id)
+            self._reopened, self._was_rejected = None, False
             if hop.needs_another:
-                self._understudies.tend_at = self._understudies.settled
+                self._understudies.due_at = self._understudies.settled
             if failures is not None:
                 failures.end()
             index += 1
 
-    async def _catch_up(self, index: int, deliver: Take) -> None:
-        """Let one hop catch up, and hand on its outputs."""
+    async def _catch_up(self, index: int, deliver: OnAnswer) -> None:
+        """Let one hop catch up, and pass its outputs on."""
         hop, leader = self._hops[index], self._hops[index - 1] if index else None
-        take = partial(self._hand_on, index, deliver, None)
+        take = partial(self._pass_on, index, deliver, None)
         course = hop.course(self._wanted_from(index), hop.history.length, take)
         if leader is not None and leader.links.was_pushed:
             course.pushed.add(hop.cursor.position)
         await hop.follow(course)
         if leader is not None and hop.links.missed:
-            self._ring.note_failure(leader, hop, time.monotonic())
+            self._ring.record_failure(leader, hop, time.monotonic())
 
     def _wanted_from(self, index: int) -> int:
-        """Return the position of the first output of a hop that nobody has."""
+        """Return the position of the first output of a hop that neither the next hop nor the caller has."""
         return self._hops[index + 1].history.length if index + 1 < len(self._hops) else self._delivered
 
-    def _hand_on(self, index: int, deliver: Take, follower: Course | None, answered: Answered) -> None:
-        """Give outputs of a hop to the next one, or to the caller."""
-        self._note_outputs(self._hops[index], answered.position, answered.hidden)
-        before_s = self._computed_s.pop(answered.piece.start, 0.0) if index else 0.0  # else of a void piece
+    def _pass_on(self, index: int, deliver: OnAnswer, follower: Course | None, answered: Answered) -> None:
+        """Pass outputs of a hop on to the next one, or to the caller."""
+        self._record_outputs(self._hops[index], answered.position, answered.hidden)
+        before_s = self._computed_s.pop(answered.piece.start, 0.0) if index else 0.0  # other entries are of void pieces
         answered = answered._replace(compute_s=before_s + answered.compute_s)
         if index + 1 == len(self._hops):
             self._delivered = answered.position + answered.hidden.shape[1]
@@ -350,27 +350,27 @@ class InferenceSession:
         if follower is None:
             after.history.append(answered.hidden)
         else:
-            follower.bring(answered)
+            follower.add_inputs(answered)
 
-    def _note_outputs(self, hop: Hop, start: int, outputs: Tensor) -> None:
-        """Keep outputs of the tokens from `start` on, so that windows of them can be audited."""
+    def _record_outputs(self, hop: Hop, start: int, outputs: Tensor) -> None:
+        """Keep outputs of the tokens from `start` on for audits."""
         if self._audits is None:
             return
         if not hop.windows.steps:
             self._audits.used.add(hop.peer_id)
         hop.windows.steps.append((start, outputs))
         if start // WINDOW_TOKENS != (start + outputs.shape[1]) // WINDOW_TOKENS:
-            self._audits.note(hop)
+            self._audits.on_window(hop)
 
-    async def _flow(self, first: int, deliver: Take, flight: Flight | None) -> tuple[int, RemoteError | None]:
+    async def _flow(self, first: int, deliver: OnAnswer, flight: Flight | None) -> tuple[int, RemoteError | None]:
         """Let all hops from `first` on catch up side by side, and deliver the last one's outputs.
 
-        What fails ends the flow behind it in good order, so that every other server keeps what it has.
+        A failure ends the flow behind it in good order, so that every other server keeps what it has.
 
         Args:
-            flight: whose windows go on coming; None: there is only what the history has.
+            flight: goes on adding windows; None: the history has everything.
 
-        Returns: which hop failed and why, the first one if several did; or the last hop and None.
+        Returns: the index of the first hop that failed and its error; or the last index and None.
         """
         hops = self._hops[first:]
         rows, end = hops[0].history.batch, hops[0].history.length
@@ -389,7 +389,7 @@ class InferenceSession:
                 if feeding is not None:
                     feeding.cancel()
                 for after in hops[index + 1 : index + 2]:
-                    await after.bring_known()
+                    await after.send_known()
                 for after in hops[index + 1 :]:
                     await after.take_back()
                 return error
@@ -416,7 +416,7 @@ class InferenceSession:
                 )
             )
         for index, (course, follower) in enumerate(zip_longest(courses, courses[1:])):
-            course.take = partial(self._hand_on, first + index, deliver, follower)
+            course.on_answer = partial(self._pass_on, first + index, deliver, follower)
         feeding: asyncio.Task[None] | None = None
         if flight is not None:
             feeding = asyncio.create_task(self._feed(flight, courses, cuts, is_pushed=bool(links)))
@@ -425,16 +425,16 @@ class InferenceSession:
         finally:
             await cancel_and_wait(feeding)
         if feeding is not None and not feeding.cancelled():
-            feeding.result()  # raises what failed here, which nobody else would learn
+            feeding.result()  # raises an error of the feeding task itself
         for leader, hop in pairwise(hops):
             if hop.links.missed:
-                self._ring.note_failure(leader, hop, time.monotonic())
+                self._ring.record_failure(leader, hop, time.monotonic())
         for hop, error in zip(hops, errors, strict=True):
             if error is None:
-                self._servers.note_success(hop.peer_id)
+                self._servers.record_success(hop.peer_id)
         failed = next((index for index, error in enumerate(errors) if error is not None), len(hops) - 1)
         for hop, error in zip(hops[failed + 1 :], errors[failed + 1 :], strict=True):
-            if isinstance(error, Overtaken):  # that hop opens its session again when its turn comes
+            if isinstance(error, Overtaken):  # it opens its session again when its turn comes
                 self._understudies.drop(hop)
         return first + failed, errors[failed]
 
@@ -445,11 +445,11 @@ class InferenceSession:
             cuts[at] = Cut(min(at + tokens, end), self._number if is_pushed else None)
 
     async def _feed(self, flight: Flight, courses: Sequence[Course], cuts: dict[int, Cut], *, is_pushed: bool) -> None:
-        """Let the windows of a flight leave, until it is over or something is to be changed; then close the courses."""
+        """Let the windows of a flight leave until it is over or a change is due; then close the courses."""
         has_begun, num_links = False, self._num_links()
         try:
             while True:
-                await flight.news()
+                await flight.wait()
                 if flight.is_over or flight.waiting[0].end > self._others.max_length:  # also after a failure
                     break
                 if has_begun and self._must_pause(num_links):
@@ -468,7 +468,7 @@ class InferenceSession:
     def _leave(
         self, window: Window, flight: Flight, courses: Sequence[Course], cuts: dict[int, Cut], *, is_pushed: bool
     ) -> None:
-        """Append a window to what the first server is sent, and cut it for all of them."""
+        """Append a window to the first server's inputs, and cut it for all servers."""
         self._go_back(window.position, courses, cuts)
         flight.turn, rows, tokens = window.turn, courses[0].rows, window.end - window.position
         for past in [at for at, cut in cuts.items() if cut.end <= self._hops[-1].cursor.position]:
@@ -476,19 +476,19 @@ class InferenceSession:
         most = min(hop.largest_piece(rows) for hop in self._hops)
         most = min(piece_tokens(tokens, rows), most) if is_long(tokens, rows) else most
         self._cut(cuts, window.position, window.end, most, is_pushed=is_pushed)
-        self._tell_links()
+        self._connect_links()
         self._hops[0].history.append(self._rounded(window.hidden))
         for course in courses:
             course.in_flight = max(self.most_windows, 2)
             course.end = window.end
             course.wake()
         if any(hop.needs_another for hop in self._hops):
-            self._understudies.tend_at = window.settled
-        if not self._understudies.settled <= window.settled < self._understudies.tend_at:
-            self._understudies.tend(self._hops, window.settled)
+            self._understudies.due_at = window.settled
+        if not self._understudies.settled <= window.settled < self._understudies.due_at:
+            self._understudies.prepare(self._hops, window.settled)
 
     def _go_back(self, position: int, courses: Sequence[Course], cuts: dict[int, Cut]) -> None:
-        """Forget the tokens from `position` on. Pieces that go beyond it and have not left are shortened."""
+        """Forget the tokens from `position` on, and shorten pieces beyond it that have not left."""
         if self._hops[0].history.length <= position:
             return
         self._hops[0].history.truncate(position)
@@ -514,26 +514,26 @@ class InferenceSession:
         )
 
     async def _recover(self, hop: Hop, error: RemoteError, failures: Failures) -> None:
-        """Replace a hop by one or several servers, or open it again."""
+        """Replace a hop by others, or let it open a new session at the same server."""
         may_end = not isinstance(error, Overtaken)
-        verdict = failures.note(hop.part, error, was_given=hop.was_given, may_end=may_end)
+        verdict = failures.record(hop.part, error, was_given=hop.was_given, may_end=may_end)
         if verdict.action is Action.GIVE_UP:  # a second server must confirm it
-            if self._objected or not self._others.is_replaceable(hop):
+            if self._was_rejected or not self._others.is_replaceable(hop):
                 raise error
-            self._objected = True
+            self._was_rejected = True
         if verdict.action is Action.REOPEN and self._reopened is not hop:
             self._reopened = hop
             return
         if verdict.for_this_session or verdict.action is not Action.REPLACE:
             self._others.unwanted |= {hop.peer_id}
-        understudy = await self._understudies.take(hop)
+        understudy = await self._understudies.release(hop)
         if understudy is not None:
             self._replace(hop, understudy, _reason(error))
         else:
             self._replace(hop, await self._others.find(hop, failures.wait), _reason(error), may_race=True)
 
     def _replace(self, lost: Hop, others: list[Hop], why: str, *, may_race: bool = False) -> None:
-        """Put others in the place of `lost`, whose history the first one shares; the next ones may lack outputs."""
+        """Put others in the place of `lost`. The first one shares its history; the next ones may lack inputs."""
         for hop in others:
             hop.report.replayed_tokens = lost.history.length - hop.cursor.position
         lost.report.replaced_because = why
@@ -543,12 +543,12 @@ class InferenceSession:
         self._put(slice(index, index + 1), others, may_race=may_race)
 
     def _put(self, place: slice, hops: list[Hop], *, may_race: bool) -> None:
-        """Let these hops be the ones at `place`.
+        """Put hops into the session at `place`.
 
         Args:
-            may_race: the session waits for them, so others are asked, too, if a first answer is late.
+            may_race: the session waits for them; if a first answer is late, other servers race for it.
         """
-        for hop in hops if may_race and self._others.adapter is None else ():  # bringing an adapter takes long
+        for hop in hops if may_race and self._others.adapter is None else ():  # uploading an adapter takes long
             if hop.part.server.record.forward_tps > 0:
                 hop.race = self._understudies.race
         self._end_audits(hop for hop in self._hops[place] if hop not in hops)
@@ -556,10 +556,10 @@ class InferenceSession:
         self.route.hops = [hop.report for hop in self._hops]
 
     def _end_audits(self, hops: Iterable[Hop]) -> None:
-        """Let the last tokens of servers that are left be audited, too."""
+        """Offer the last tokens of servers that the session leaves to audits."""
         if self._audits is not None:
             for hop in hops:
-                self._audits.end(hop)
+                self._audits.on_leave(hop)
 
 
 def _reason(error: RemoteError) -> str:

@@ -1,6 +1,7 @@
-"""The pieces of a step: how it is cut, and how one server's inputs come while it computes.
+"""Cuts a step into pieces, and follows the pieces of one server while it computes.
 
-Computes fingerprints of the beginning of a session, one for each page of its first tokens.
+Pieces are whole pages, which servers can keep. A session's first pages have fingerprints, by which the client finds
+servers that have computed the same beginning.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ IN_FLIGHT: Final = 8
 ANNOUNCED: Final = 3
 """Of these, announced ones: a server reads four steps ahead, and must get to what the client brings."""
 
+_FINGERPRINT_VALUES = 8  # read from each token's hidden states; they tell tokens apart, and fast for long prompts
+_MAX_FINGERPRINTS = 64
+_FINGERPRINT_BYTES = 16
+
 
 def piece_tokens(tokens: int, rows: int) -> int:
     """Return into how many tokens of each row a step of `tokens` should be cut: whole pages, which servers can keep."""
@@ -44,15 +49,31 @@ def is_long(tokens: int, rows: int) -> bool:
     return 2 * tokens > 3 * piece_tokens(tokens, rows)
 
 
+def page_fingerprints(hidden: Tensor) -> tuple[bytes, ...]:
+    """Return a chain of fingerprints over the full pages of all rows. Equal ones mean equal tokens most probably.
+
+    Shapes: hidden [rows, tokens, hidden_size], the first of a session.
+    """
+    few = hidden[:, :, :_FINGERPRINT_VALUES]
+    chain: list[bytes] = []
+    key = b""
+    for start in range(0, min(few.shape[1] - PAGE_TOKENS + 1, _MAX_FINGERPRINTS * PAGE_TOKENS), PAGE_TOKENS):
+        page = few[:, start : start + PAGE_TOKENS]
+        data = page.contiguous().view(torch.uint8).numpy().data
+        key = blake2b(data, key=key, digest_size=_FINGERPRINT_BYTES).digest()
+        chain.append(key)
+    return tuple(chain)
+
+
 class Cut(NamedTuple):
-    """Where a piece ends that all servers get alike, and the number under which they push it; None: they do not."""
+    """The end of a piece that all servers get alike, and the number under which they push it; None: they don't."""
 
     end: int
     number: int | None
 
 
 class Answered(NamedTuple):
-    """What a server answered to a piece.
+    """A server's answer to a piece.
 
     Attributes:
         position: of the first token of `hidden`.
@@ -69,28 +90,28 @@ class Answered(NamedTuple):
     compute_s: float
 
 
-Take = Callable[[Answered], None]
+OnAnswer = Callable[[Answered], None]
 
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """How one server takes part in a step, or in the windows of a flight.
+    """The part of one server in a step, or in the windows of a flight.
 
     Attributes:
         history: the server's inputs.
         rows: of the session.
-        start: position of the first token whose output is wanted.
+        start: position of the first token whose output the session lacks.
         end: where the step ends; the end of the latest window.
         tokens: of a piece, for each row.
-        take: None: outputs are added to `outputs`.
+        on_answer: gets the outputs; None: they are added to `outputs`.
         in_flight: how many pieces may be at the server.
-        grows: the history does not reach `end` yet, and more of it comes.
+        grows: the history does not reach `end` yet, but more of it comes.
         is_open: more windows may come.
         leader: what the server before has, if it pushes the pieces that have numbers.
         pushes: this server pushes on what it computes of those pieces.
         cuts: pieces that all servers get alike, by their positions.
         pushed: positions of pieces that the server before has pushed.
-        outputs: what nobody takes at once.
+        outputs: without `on_answer`, the outputs so far.
     """
 
     history: History
@@ -98,7 +119,7 @@ class Course:
     start: int
     end: int
     tokens: int
-    take: Take | None = None
+    on_answer: OnAnswer | None = None
     in_flight: int = 1
     grows: bool = False
     is_open: bool = False
@@ -107,17 +128,17 @@ class Course:
     cuts: dict[int, Cut] = field(default_factory=dict)
     pushed: set[int] = field(default_factory=set)
     outputs: list[Tensor] = field(default_factory=list)
-    _news: asyncio.Event | None = None
+    _woken: asyncio.Event | None = None
 
-    def bring(self, answered: Answered) -> None:
-        """Append hidden states to the inputs of the server, and wake whoever waits for them."""
+    def add_inputs(self, answered: Answered) -> None:
+        """Append what the server before answered to this one's inputs."""
         if answered.was_pushed:
             self.pushed.add(answered.piece.start)
         self.history.append(answered.hidden)
         self.wake()
 
     def stop(self) -> None:
-        """Say that nothing more will come."""
+        """Note that no more inputs will come."""
         self.grows = False
         self.wake()
 
@@ -128,42 +149,21 @@ class Course:
 
     @property
     def is_cut_short(self) -> bool:
-        """Tell whether the step cannot reach its end any more."""
+        """Tell whether the step can't reach its end any more."""
         return not self.grows and self.history.length < self.end
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until `holds`, which is asked again whenever something happened."""
+        """Wait until `holds` returns true; it is called again after each `wake`."""
         while not holds():
-            await self.news()
+            await self.wait()
 
-    async def news(self) -> None:
-        """Wait until something happens."""
-        self._news = self._news or asyncio.Event()
-        self._news.clear()
-        await self._news.wait()
+    async def wait(self) -> None:
+        """Wait for the next `wake`."""
+        self._woken = self._woken or asyncio.Event()
+        self._woken.clear()
+        await self._woken.wait()
 
     def wake(self) -> None:
-        """Say that something happened."""
-        if self._news is not None:
-            self._news.set()
-
-
-_VALUES = 8  # of each token's hidden states; enough to tell tokens apart, and fast for long prompts
-_MAX_PAGES = 64
-_KEY_BYTES = 16
-
-
-def page_fingerprints(hidden: Tensor) -> tuple[bytes, ...]:
-    """Return a chain of fingerprints over the full pages of all rows. Equal ones mean equal tokens most probably.
-
-    Shapes: hidden [rows, tokens, hidden_size], the first of a session.
-    """
-    few = hidden[:, :, :_VALUES]
-    chain: list[bytes] = []
-    key = b""
-    for start in range(0, min(few.shape[1] - PAGE_TOKENS + 1, _MAX_PAGES * PAGE_TOKENS), PAGE_TOKENS):
-        page = few[:, start : start + PAGE_TOKENS]
-        data = page.contiguous().view(torch.uint8).numpy().data
-        key = blake2b(data, key=key, digest_size=_KEY_BYTES).digest()
-        chain.append(key)
-    return tuple(chain)
+        """Let the tasks of this course look again at what they wait for."""
+        if self._woken is not None:
+            self._woken.set()

@@ -1,4 +1,4 @@
-"""Makes the hops of one session, and finds other servers for one that is lost, leaves, is slow or may be lost."""
+"""Makes the hops of one session, and finds servers to replace one that is lost, leaves or is slow, or to stand by."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from potluck.protocol.messages import SessionOpening
 from potluck.routing.candidates import UNKNOWN_RTT_S
 from potluck.routing.route import Needs, Route, RouteHop, Variant
 
-_SOON_TOKENS: Final = 64  # for which servers should reserve memory besides those sent at first
-_WORTH_S: Final = 1.0  # of a replay
+_SOON_TOKENS: Final = 64  # tokens for which servers should reserve memory besides those sent at first
+_WORTH_S: Final = 1.0  # a replay that takes longer is worth an idle server
 _ROOM: Final = 2.0  # times the session's tokens that a server must have free to stand by
-_IDLE_ROWS, _IDLE_QUEUE_MS = 4, 20.0  # of a server that is not loaded
+_IDLE_ROWS, _IDLE_QUEUE_MS = 4, 20.0  # limits of a server that counts as idle
 
 
 def replay_s(part: RouteHop, tokens: int) -> float:
-    """Return how long a server needs at least for all tokens of a session, by its own measurements."""
+    """Return how long a server needs at least for all tokens of a session, by its announced speed."""
     record = part.server.record
     if record.forward_tps <= 0:
         return 0.0
@@ -37,7 +37,7 @@ def replay_s(part: RouteHop, tokens: int) -> float:
 def choose_idle(candidates: Sequence[RouteHop], tokens: int, rtts_s: Mapping[PeerId, float]) -> RouteHop | None:
     """Return the nearest server that is idle and has room, if a replay of so many tokens to it would take long.
 
-    Servers of other implementations know no sessions that yield to others.
+    Servers of other implementations have no sessions that yield to others.
     """
     idle = [
         part
@@ -56,9 +56,9 @@ class Replacements:
     """Finds servers for one session.
 
     Attributes:
-        max_length: tokens a row of the session.
-        adapter: the caller's own.
-        sharing: as in `SessionOpening`.
+        max_length: tokens of a row of the session.
+        adapter: the caller's own adapter.
+        sharing: see `SessionOpening`.
         unwanted: servers that refuse this session.
     """
 
@@ -72,7 +72,7 @@ class Replacements:
     unwanted: frozenset[PeerId] = field(default_factory=frozenset)
 
     def needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
-        """Return what a server needs for `batch` rows, and to compute as the one before it."""
+        """Return the demands on a server for `batch` rows. `pins`: variants of blocks that it must compute alike."""
         return Needs(
             max_length=self.max_length,
             cache_tokens=batch * self.max_length,
@@ -81,7 +81,7 @@ class Replacements:
         )
 
     def soon(self, tokens: int) -> int:
-        """Return for how many tokens of each row servers should reserve memory that are given `tokens` at first."""
+        """Return for how many tokens of each row servers should reserve memory if they get `tokens` at first."""
         return min(tokens + _SOON_TOKENS, self.max_length)
 
     def hop(self, part: RouteHop, history: History, *, is_fed_rounded: bool, packs: bool) -> Hop:
@@ -113,23 +113,23 @@ class Replacements:
         return made
 
     def is_replaceable(self, hop: Hop) -> bool:
-        """Tell whether others could take over from `hop`, by present knowledge."""
+        """Tell whether other servers that are known could take over from `hop`."""
         return self._best_known(hop) is not None
 
-    def note_failure(self, peer: PeerId, error: RemoteError) -> None:
-        """Note that a server failed that stands by for others."""
+    def record_failure(self, peer: PeerId, error: RemoteError) -> None:
+        """Record that a server failed which stands by for another."""
         verdict = judge(error)
-        self.servers.note_failure(peer, verdict)
+        self.servers.record_failure(peer, verdict)
         if verdict.for_this_session:
             self.unwanted |= {peer}
 
     async def find(self, lost: Hop, wait: Wait) -> list[Hop]:
-        """Return hops in the place of a lost one. Raises NoRouteError after the wait."""
+        """Return hops that replace a lost one. Raises NoRouteError after the wait."""
         needs = self.needs(lost.history.batch, lost.part.pins)
         return self.hops(lost, await self.servers.find_route(lost.span, needs, unwanted=self.unwanted, wait=wait))
 
     async def find_better(self, lead: Hop) -> list[Hop] | None:
-        """Return hops to take over from a server that leaves, or that is slow; None: none is worth the move.
+        """Return hops to take over from a server that leaves or is slow; None if none is worth the move.
 
         Raises NoRouteError.
         """
@@ -138,20 +138,20 @@ class Replacements:
         must_go = lead.is_leaving
         if must_go:
             await servers.refresh()
-            if not servers.serves(lead.peer_id, lead.span):  # it keeps the blocks that it still announces
+            if not servers.serves(lead.peer_id, lead.span):  # it may keep some of these blocks
                 unwanted = self.unwanted
         else:
-            servers.note_pace(lead.peer_id, lead.pace.ratio)
+            servers.record_pace(lead.peer_id, lead.pace.ratio)
             known = self._best_known(lead)
             if known is None or not lead.pace.is_worth(known.cost_s):
                 return None
         request = RouteRequest(rows, self.soon(lead.history.length), may_stay=not must_go)
-        wait = Wait(self.config.max_wait_s, is_told=False)
+        wait = Wait(self.config.max_wait_s, is_reported=False)
         route = await servers.compare_routes(lead.span, needs, request, unwanted=unwanted, wait=wait)
         return self.hops(lead, route) if must_go or lead.pace.is_worth(route.cost_s) else None
 
     def find_known(self, late: Hop) -> list[Hop] | None:
-        """Return hops to the best servers that are known, in the place of a late one."""
+        """Return hops to the best known servers that could replace a late one."""
         route = self._best_known(late)
         return None if route is None else self.hops(late, route)
 
@@ -159,9 +159,9 @@ class Replacements:
         """Return a hop to a server that could stand by for `lead`, which has so many tokens of each row."""
         history = lead.history
         if self.config.exact or self.adapter is not None or history.prompts is not None:
-            return None  # they can't be given in pieces
+            return None  # their inputs can't travel in pieces
         if self.config.audits != "on":
-            return None  # nobody else is to see the text
+            return None  # no other server may see the text
         others = self.servers.others_for(lead.part, self.needs(history.batch, lead.part.pins))
         asked = [each for each in others if each.peer_id not in self.unwanted]
         part = choose_idle(asked, history.batch * tokens, self.servers.round_trips_s)

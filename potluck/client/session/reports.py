@@ -1,7 +1,4 @@
-"""Defines the reports of `model.last_route()`: the servers of a session and their speed.
-
-Tells the caller for which blocks his generations are waiting, because nobody serves them now.
-"""
+"""Reports to a client's caller: the servers of a session, its audits, and the blocks that nobody serves."""
 
 from __future__ import annotations
 
@@ -13,7 +10,13 @@ from potluck.protocol.blocks import PeerId, PersonId, Span, runs_of
 from potluck.protocol.records import NumberFormat
 from potluck.sentences import Sentence, sentence
 
+OnWait = Callable[[tuple[Span, ...]], None]
+"""Called in the client's thread with the missing blocks whenever they change; with none, the generation goes on. An
+exception of it ends the generation."""
+
 UNKNOWN_FORMAT = NumberFormat("")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -29,7 +32,7 @@ class HopReport:
     wall_ms: float = 0.0
     queue_ms: float = 0.0
     compute_ms: float = 0.0
-    pushed_steps: int = 0  # whose inputs came from the server before, not from here
+    pushed_steps: int = 0  # steps whose inputs came from the server before, not from here
     replayed_tokens: int = 0  # sent because another server was lost; included in `tokens`
     replaced_because: str | None = None  # reason for its replacement
 
@@ -43,12 +46,12 @@ class AuditReport:
     """The audits of a client, in windows of 32 tokens at one server."""
 
     audited: int = 0  # were recomputed by another person's server
-    undecided: int = 0  # of these, the results differed and nobody could tell who is right
+    undecided: int = 0  # recomputed with another result, and nobody could tell who is right
     nobody: int = 0  # were chosen, but nobody else serves the same blocks
     unanswered: int = 0  # were chosen, but the other server refused or failed
-    withheld: int = 0  # of these, a person's servers did not say which experts they chose, again and again
+    withheld: int = 0  # unanswered because a person's servers kept not saying which experts they chose
     wrong: list[str] = field(default_factory=list)  # servers that computed wrongly, by name
-    wrong_people: list[PersonId] = field(default_factory=list)  # whose they are, in the same order
+    wrong_people: list[PersonId] = field(default_factory=list)  # their owners, in the same order
 
 
 @dataclass(slots=True)
@@ -59,30 +62,23 @@ class RouteReport:
     replaced: list[HopReport] = field(default_factory=list)
 
 
-_log = logging.getLogger(__name__)
-
-OnWait = Callable[[tuple[Span, ...]], None]
-"""Called in the client's thread with the missing blocks whenever they change; without any, the generation goes on. What
-it raises ends the generation."""
-
-
 class Outages:
     """The blocks that are missing for any session of one client. Lives in the client's event loop."""
 
     def __init__(self) -> None:
         self.on_wait: OnWait = log_wait
-        self._missing: dict[object, tuple[Span, ...]] = {}  # for whom -> which blocks
-        self._told: tuple[Span, ...] = ()
+        self._missing: dict[object, tuple[Span, ...]] = {}  # who waits -> for which blocks
+        self._reported: tuple[Span, ...] = ()
 
-    def note(self, whom: object, missing: tuple[Span, ...]) -> None:
-        """Note what `whom` waits for now; nothing ends the wait."""
+    def update(self, waiter: object, missing: tuple[Span, ...]) -> None:
+        """Note the blocks that `waiter` waits for now; none ends the wait."""
         if missing:
-            self._missing[whom] = missing
+            self._missing[waiter] = missing
         else:
-            self._missing.pop(whom, None)
+            self._missing.pop(waiter, None)
         together = runs_of(sorted({block for spans in self._missing.values() for span in spans for block in span}))
-        if together != self._told:
-            self._told = together
+        if together != self._reported:
+            self._reported = together
             self.on_wait(together)
 
 

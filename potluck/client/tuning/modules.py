@@ -1,11 +1,9 @@
-"""Tunes prompts: trainable embeddings before the text, and optionally trainable additions inside the blocks.
+"""Trains modules through the swarm, whose parameters are here: soft prompts before the text, and a value head after it.
 
-The model does not change. The user's own torch optimiser trains the parameters of this module through the swarm.
-Source: Lester et al. 2021 (prompt tuning); Li and Liang 2021, Liu et al. 2021 (deep prompts).
+The model does not change. The user's own torch optimiser trains the parameters.
 
-A value head as reinforcement learning uses it: a number for each token, computed from the last hidden states.
-
-Source: `AutoModelForCausalLMWithValueHead` of trl, whose outputs and names of parameters these are.
+Source: Lester et al. 2021 (prompt tuning); Li and Liang 2021, Liu et al. 2021 (deep prompts). The value head has the
+outputs and names of parameters of `AutoModelForCausalLMWithValueHead` of trl.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from torch import Tensor, nn
 from potluck.errors import UsageError
 
 _IGNORED_LABEL = -100  # transformers' losses skip it
+_caught: ContextVar[list[Tensor] | None] = ContextVar("last_hidden_states", default=None)
 
 
 class PromptTuning(nn.Module):
@@ -75,9 +74,6 @@ class PromptTuning(nn.Module):
         if not bool(mask[:, 0].all()):
             raise UsageError("the prompt comes directly before the text: pad on the right")
         return {**kwargs, "attention_mask": torch.cat([mask.new_ones(len(mask), len(self.prompt)), mask], dim=1)}
-
-
-_caught: ContextVar[list[Tensor] | None] = ContextVar("last_hidden_states", default=None)
 
 
 class ValueHead(nn.Module):

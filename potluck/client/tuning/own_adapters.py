@@ -1,4 +1,4 @@
-"""Adapters of the caller's own: LoRA that peft put at the layers of remote blocks, whose parameters are here.
+"""Adapters of the caller's own: LoRA that peft puts at the layers of remote blocks, whose parameters are here.
 
 Servers get the values of their blocks once for each change, compute with them for this person alone, and return their
 gradients. Parameters, optimisers and files stay where peft and torch have them: in this process.
@@ -24,7 +24,7 @@ _PREFIX_HINT = "only trained ones, equal in all rows, can be put before those at
 
 
 class AdapterPart(NamedTuple):
-    """What one server gets of an adapter: that of its blocks. Shapes: values [layout.num_values]."""
+    """The part of an adapter that one server gets: that of its blocks. Shapes: values [layout.num_values]."""
 
     id: PrivateId
     layout: AdapterLayout
@@ -54,15 +54,15 @@ class OwnAdapter:
 
 
 class RemotePlace(NamedTuple):
-    """Where peft finds a linear layer of remote blocks, and replaces it."""
+    """The place of a linear layer of remote blocks, where peft finds and replaces it."""
 
     block: int
-    path: str  # in the block
-    stand_in: nn.Module  # for the block
+    path: str  # path within the block
+    stand_in: nn.Module  # stands in for the block
 
 
 def linear_places(blocks: list[nn.Module]) -> tuple[RemotePlace, ...]:
-    """Return the places of all linear layers in what stands for these blocks."""
+    """Return the places of all linear layers in the stand-ins of these blocks."""
     places = []
     for block, module in enumerate(blocks):
         for path, each in module.named_modules():
@@ -118,7 +118,7 @@ def _prefix_of(cache: Cache, span: Span) -> list[_Found]:
 
 
 def _active_lora(module: Any, place: RemotePlace) -> _Found | None:
-    """Return what peft's layer adds, down and up; None if it is switched off."""
+    """Return the two matrices, down and up, that peft's layer adds; None if it is switched off."""
     if not (hasattr(module, "lora_A") and type(getattr(module, "base_layer", None)) is RemoteLinear):
         raise UsageError(
             f"{place.path} of block {place.block} became a {type(module).__name__}, which servers cannot compute",

@@ -49,7 +49,7 @@ _NO_NEEDS: Final = Needs()
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One server's part of a forward pass, and what its backward pass needs.
+    """One server's part of a forward pass, with what its backward pass needs.
 
     Shapes: hidden [batch, tokens, hidden_size], the input; prompts [blocks, batch or 1, prompt_tokens, hidden_size].
     """
@@ -66,7 +66,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class ForwardPass:
-    """A batch after its forward pass, as `backward` takes it: micro-batches of rows, the legs of each, and prompts."""
+    """A batch after its forward pass, which `backward` needs: micro-batches of rows, the legs of each, and prompts."""
 
     pieces: list[RowGroup]
     legs: list[list[Leg]]
@@ -103,7 +103,7 @@ class StatelessPasses:
             is_trained: whether `backward` follows.
         Raises:
             UsageError: no server takes so many tokens at once.
-            SwarmError: nobody could be found to do it. RemoteError: the request itself is wrong.
+            SwarmError: no server was found in time. RemoteError: the request itself is wrong.
         """
         num_servers = self._servers.expected_servers(span)
         most = min(self._config.micro_batch_tokens, self._servers.largest_call(span) or self._config.micro_batch_tokens)
@@ -111,7 +111,7 @@ class StatelessPasses:
         passes = []
         for piece in pieces:
             own_prompts = None if prompts is None else prompts.detach()[:, _prompt_rows(piece, prompts)]
-            part = piece.take(hidden, piece.start, piece.end)
+            part = piece.select(hidden, piece.start, piece.end)
             failures = Failures(self._servers, self._config)
             passes.append(self._forward(part, own_prompts, span, adapter, failures, is_trained=is_trained))
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
@@ -128,7 +128,7 @@ class StatelessPasses:
         Raises: as `forward`.
         """
         passes = [
-            self._backward(piece.take(grad, piece.start, piece.end), legs)
+            self._backward(piece.select(grad, piece.start, piece.end), legs)
             for piece, legs in zip(passed.pieces, passed.legs, strict=True)
         ]
         results = await side_by_side(passes, max_parallel=self._in_flight(max(map(len, passed.legs), default=1)))
@@ -154,7 +154,7 @@ class StatelessPasses:
         """Run a micro-batch through `span`; return the output and the legs that its backward pass needs.
 
         Args:
-            failures: of the whole pass, which may be the backward pass for which these inputs are computed again.
+            failures: counts those of the whole pass, which may be a backward pass that needs these inputs again.
             needs: demands on the servers, such as the same weights as before.
         """
         legs: list[Leg] = []
@@ -168,7 +168,7 @@ class StatelessPasses:
                 route += (await self._servers.find_route(rest, needs, unwanted=unwanted, wait=wait)).hops
             part = route.pop(0)
             packed: tuple[Tensor | None, ...] = ()
-            there, back = self._ways(hidden, part.server)
+            there, back = self._packed_ways(hidden, part.server)
             if there:
                 hidden, data = await asyncio.to_thread(pack, hidden)
                 packed = (data,)
@@ -180,10 +180,10 @@ class StatelessPasses:
             try:
                 reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
-                _note(failures, part, error)
+                _record(failures, part, error)
                 route.clear()
                 continue
-            failures.note_success(part)
+            failures.record_success(part)
             legs.append(leg)
             hidden, start = reply.tensors[0].to(hidden.dtype), part.span.end
         return hidden, legs
@@ -201,11 +201,11 @@ class StatelessPasses:
             try:
                 reply = await self._calls.compute(leg.hop, request, leg.own)
             except RemoteError as error:
-                _note(failures, leg.hop, error)
+                _record(failures, leg.hop, error)
                 given, needs = (leg.hidden, leg.prompts, leg.hop.span, leg.adapter), Needs(pins=leg.hop.pins)
                 todo += (await self._forward(*given, failures, needs=needs, is_trained=True))[1]
                 continue
-            failures.note_success(leg.hop)
+            failures.record_success(leg.hop)
             grad = _times(reply.tensors[0], power, leg.hidden.dtype)
             if leg.prompts is not None:
                 prompt_grads.append(_times(reply.tensors[1], power, leg.prompts.dtype))
@@ -218,11 +218,11 @@ class StatelessPasses:
         )
 
     async def _packed(self, request: BackwardRequest, server: LiveServer) -> tuple[BackwardRequest, int]:
-        """Return the request as it should travel, and the power of two over which its gradient was taken.
+        """Return the request as it should travel, and the power of two by which its gradient was divided.
 
-        All gradients that are answered are linear in it, so they come back over the same power.
+        All gradients of the answer are linear in it, so they are divided by the same power.
         """
-        there, back = self._ways(request.grad, server)
+        there, back = self._packed_ways(request.grad, server)
         if not (there or back):
             return request, 0
         grad, power = scaled(request.grad)
@@ -233,11 +233,11 @@ class StatelessPasses:
             packed = data, packed_grad
         return structs.replace(request, grad=grad, packed=packed, packs=back), power
 
-    def _ways(self, values: Tensor, server: LiveServer) -> list[bool]:
+    def _packed_ways(self, values: Tensor, server: LiveServer) -> list[bool]:
         """Return whether [batch, tokens, hidden_size] should travel packed to a server, and the answer back."""
         rows, tokens, size = values.shape
         load = Payload(rows * tokens, size, values.element_size())
-        return choose_packed_paths(self._config, load, [server.record], self._servers.ways([server], size))
+        return choose_packed_paths(self._config, load, [server.record], self._servers.paths([server], size))
 
     def _in_flight(self, num_servers: int) -> int:
         return max(self._config.max_parallel_calls, _IN_FLIGHT_PER_SERVER * num_servers)
@@ -277,9 +277,9 @@ def _sum_prompt_grads(passed: ForwardPass, grads: list[Tensor]) -> Tensor | None
     return total
 
 
-def _note(failures: Failures, part: RouteHop, error: RemoteError) -> None:
-    """Note a failure of a pass. Raises the error if the request itself is wrong, SwarmError after too many."""
-    if failures.note(part, error).action is Action.GIVE_UP:
+def _record(failures: Failures, part: RouteHop, error: RemoteError) -> None:
+    """Record a failure of a pass. Raises the error if the request itself is wrong, SwarmError after too many."""
+    if failures.record(part, error).action is Action.GIVE_UP:
         raise error
 
 

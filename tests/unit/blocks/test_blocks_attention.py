@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from potluck.blocks.cache.arenas import KvShape
 from potluck.blocks.cache.attention import attend
 from potluck.blocks.cache.kv_memory import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.span.ragged_runner import RaggedCache
+from potluck.blocks.cache.step_caches import RaggedCache
 from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.protocol.blocks import Span
 

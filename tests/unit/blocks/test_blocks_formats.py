@@ -9,19 +9,13 @@ from helpers.spans import FolderOf, error, random, span_of
 from torch import Tensor, nn
 from torch.nn import functional
 
+from potluck.blocks.accelerators import NoKernels
 from potluck.blocks.formats import layers as formats
-from potluck.blocks.formats import widening
-from potluck.blocks.formats.layers import (
-    Int4Matrix,
-    Int8Matrix,
-    NativeLinear,
-    QuantizedLinear,
-    block_nbytes,
-    quantize_block,
-)
+from potluck.blocks.formats import matrices
+from potluck.blocks.formats.layers import NativeLinear, QuantizedLinear, block_nbytes, quantize_block
+from potluck.blocks.formats.matrices import Int4Matrix, Int8Matrix
 from potluck.blocks.kernels import native as native_module
 from potluck.blocks.kernels.native import NativeKernels
-from potluck.blocks.kernels.support import NoKernels
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 
@@ -55,7 +49,7 @@ def test_every_way_of_multiplying_gives_the_product_with_the_whole_matrix(
     kind: str, dtype: torch.dtype, way: str, tokens: int, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "PyTorch":
-        monkeypatch.setattr(formats, "native_kernels", lambda: None)
+        monkeypatch.setattr(matrices, "native_kernels", lambda: None)
     monkeypatch.setattr(kernels, "is_wide", kernels.is_wide and way == "AVX-512")
     matrix = MATRICES[kind][0](random(100, 128, dtype=dtype))
     x = random(2, tokens, 128, seed=1, dtype=dtype)
@@ -177,10 +171,10 @@ def test_products_are_right_whatever_the_processor_multiplies_fast(
     dtype: torch.dtype, capability: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(widening, "_PIECE", 48 * 7)  # several pieces, and a rest
+    monkeypatch.setattr(matrices, "_WIDE_NUMBERS", 48 * 7)  # several pieces, and a rest
     weight = random(100, 48, dtype=dtype)
     x, grad = (random(2, 5, size, seed=size, dtype=dtype) for size in (48, 100))
-    found, back = widening.product(x, weight), widening.product_grad(grad, weight)
+    found, back = matrices.wide_product(x, weight), matrices.wide_product_grad(grad, weight)
     assert found.dtype is back.dtype is dtype
     assert error(found, x.float() @ weight.float().T) < 5e-3
     assert error(back, grad.float() @ weight.float()) < 5e-3
@@ -190,7 +184,7 @@ def test_codes_are_multiplied_as_the_numbers_that_they_are(monkeypatch: pytest.M
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
     codes = torch.arange(-127, 113, dtype=torch.int8).view(5, 48)
     x = random(20, 48, dtype=torch.bfloat16)
-    assert error(widening.product(x, codes), x.float() @ codes.float().T) < 5e-3
+    assert error(matrices.wide_product(x, codes), x.float() @ codes.float().T) < 5e-3
 
 
 @pytest.mark.parametrize("kind", MATRICES)

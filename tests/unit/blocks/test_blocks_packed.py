@@ -10,8 +10,9 @@ from helpers.tiny_models import NUM_BLOCKS, save_random
 from torch import nn
 from torch.nn import functional
 
-from potluck.blocks.formats import layers as formats
-from potluck.blocks.formats.layers import Int4Matrix, QuantizedExperts, QuantizedLinear, block_nbytes, hold_packed
+from potluck.blocks.formats import matrices
+from potluck.blocks.formats.layers import QuantizedExperts, QuantizedLinear, block_nbytes, hold_packed
+from potluck.blocks.formats.matrices import Int4Matrix
 from potluck.blocks.kernels.native import NativeKernels
 from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.blocks.streaming.placement import Room
@@ -60,7 +61,7 @@ def test_every_way_of_multiplying_gives_the_product_with_the_checkpoints_numbers
     kind: str, tokens: int, way: str, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "PyTorch":
-        monkeypatch.setattr(formats, "native_kernels", lambda: None)
+        monkeypatch.setattr(matrices, "native_kernels", lambda: None)
     monkeypatch.setattr(kernels, "is_wide", kernels.is_wide and way == "AVX-512")
     matrix, x = packed(kind), random(tokens, COLUMNS, dtype=torch.bfloat16)
     found = Int4Matrix(matrix, dtype=torch.bfloat16).product(x)

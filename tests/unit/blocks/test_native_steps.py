@@ -15,13 +15,13 @@ from helpers.spans import FolderOf, error, span_of, step
 from helpers.tiny_models import save_config
 from torch import Tensor, nn
 
+from potluck.blocks.accelerators import NoKernels
 from potluck.blocks.cache.arenas import KvShape
 from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
 from potluck.blocks.cache.pages import PAGE_TOKENS
 from potluck.blocks.formats.layers import QuantizedLinear
 from potluck.blocks.kernels import native as native_kernels
 from potluck.blocks.kernels.native import NativeKernels
-from potluck.blocks.kernels.support import NoKernels
 from potluck.blocks.kernels.whole_blocks import MOST_TOKENS, CannotRunWhole, WholeBlocks
 from potluck.blocks.span import trial
 from potluck.blocks.span.block_span import BlockSpan, load_span

@@ -198,9 +198,9 @@ def test_servers_in_use_audit_each_other_if_nobody_else_may() -> None:
         there.model.generate(prompt(), **SHORT)
         (other,) = (server for server in there.servers if not server.steps)
         first = serving(there, 3).peer_id
-        there.client.servers.note_failure(first, Verdict(Action.REPLACE, away_s=60.0))
+        there.client.servers.record_failure(first, Verdict(Action.REPLACE, away_s=60.0))
         there.model.generate(prompt(seed=1), **SHORT)
-        there.client.servers.note_success(first)
+        there.client.servers.record_success(first)
         assert other.steps
         audited(there)
         assert any(server.forwards for server in there.servers[1:])
@@ -276,7 +276,7 @@ def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean
         servers = there.client.servers
         person = next(iter(servers._withholding))
         assert servers._is_doubted(PeerId(person), time.monotonic())
-        servers.note_clean(person)
+        servers.record_clean_audit(person)
         assert person not in servers._withholding
 
 

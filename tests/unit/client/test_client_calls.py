@@ -30,10 +30,10 @@ async def test_an_adapter_is_brought_once_and_by_another_if_the_first_caller_lea
         uploads.release()
         await is_taken.wait()
 
-    monkeypatch.setattr(calls, "_ask", upload)
+    monkeypatch.setattr(calls, "_exchange", upload)
 
     async def bring() -> None:
-        await calls.bring(record_of("a", 0, 4), SessionOpening("test", Span(0, 4), 8), PART)
+        await calls.upload_adapter(record_of("a", 0, 4), SessionOpening("test", Span(0, 4), 8), PART)
 
     first, *others = [asyncio.create_task(bring()) for _ in range(3)]
     await uploads.acquire()
@@ -43,6 +43,6 @@ async def test_an_adapter_is_brought_once_and_by_another_if_the_first_caller_lea
     await asyncio.gather(*others)
     await bring()
     assert uploads.locked(), "it was brought again"
-    calls.note_missing(record_of("a", 0, 4), PART.id.digest)
+    calls.forget_upload(record_of("a", 0, 4), PART.id.digest)
     await bring()
     await uploads.acquire()

@@ -69,8 +69,8 @@ def rate(
         right = next((at for at in range(len(sent)) if rng.random() >= chance), len(sent))
         compute_s = 0.1 * base_s + (draft_s + len(sent) * token_s if sent else 0.0)
         step_s = (0.9 * base_s + compute_s) * rng.uniform(0.95, 1.1)
-        payoff.times.note(len(sent), step_s, compute_s)
-        payoff.note(sent, right)
+        payoff.times.record(len(sent), step_s, compute_s)
+        payoff.record(sent, right)
         tokens += 1 + right
         seconds += step_s
     return tokens / seconds * base_s * 1.025
@@ -100,8 +100,8 @@ def test_drafts_are_tried_again_when_a_text_changes() -> None:
     payoff = Payoff(StepTimes())
     for _ in range(50):
         sent = payoff.worth(DRAFT)
-        payoff.times.note(len(sent), 0.1 + 0.01 * len(sent))
-        payoff.note(sent, 0)
+        payoff.times.record(len(sent), 0.1 + 0.01 * len(sent))
+        payoff.record(sent, 0)
     assert not payoff.worth(DRAFT)
     assert any(payoff.worth(DRAFT) for _ in range(200))
 
@@ -110,7 +110,7 @@ def test_the_cost_of_a_drafted_token_is_measured_through_noise() -> None:
     rng, times = random.Random(1), StepTimes()
     for _ in range(200):
         length = rng.choice([0, 0, 4, 16])
-        times.note(length, (0.1 + 0.005 * length) * rng.uniform(0.9, 1.1) * (10 if rng.random() < 0.02 else 1))
+        times.record(length, (0.1 + 0.005 * length) * rng.uniform(0.9, 1.1) * (10 if rng.random() < 0.02 else 1))
     cost = times.estimate()
     assert cost.base_s == pytest.approx(0.1, rel=0.15)
     assert cost.token_s == pytest.approx(0.005, rel=0.3)
@@ -119,19 +119,19 @@ def test_the_cost_of_a_drafted_token_is_measured_through_noise() -> None:
 def test_one_disturbed_step_does_not_end_all_drafting() -> None:
     payoff = Payoff(StepTimes())
     for length, seconds in [(0, 0.01), (0, 0.01), (2, 0.5), *[(0, 0.01)] * 200]:
-        payoff.times.note(length, seconds)
+        payoff.times.record(length, seconds)
     assert payoff.worth(DRAFT)
 
 
 def test_a_drafting_model_is_asked_as_long_as_its_gain_is_worth_its_time() -> None:
     def asked(right: int) -> int:
         payoff = Payoff(StepTimes())
-        payoff.times.note(0, 0.2)
+        payoff.times.record(0, 0.2)
         count = 0
         for _ in range(100):
             if payoff.asks(OF_A_MODEL, 1.0, None, 0.02):
                 count += 1
-                payoff.note([Drafted(7, OF_A_MODEL - 3)], right)
+                payoff.record([Drafted(7, OF_A_MODEL - 3)], right)
             else:
                 payoff.skip(OF_A_MODEL)
         return count
@@ -142,7 +142,7 @@ def test_a_drafting_model_is_asked_as_long_as_its_gain_is_worth_its_time() -> No
 
 def test_a_model_is_asked_less_where_the_text_says_what_follows() -> None:
     payoff = Payoff(StepTimes())
-    payoff.times.note(0, 0.2)
+    payoff.times.record(0, 0.2)
     assert payoff.asks(OF_A_MODEL, 1.0, None, 0.1)
     assert not payoff.asks(OF_A_MODEL, 1.0, Drafted(7, 8), 0.1)
     assert not payoff.asks(OF_A_MODEL, 0.2, None, 0.1)

@@ -83,13 +83,13 @@ def test_guesses_are_the_same_however_the_text_came_and_whatever_was_drafted(tmp
             return HeadText(head, model, nn.Identity())
 
         whole, parts = text(), text()
-        whole.note(hidden)
+        whole.record(hidden)
         whole.begin(ids)
-        parts.note(hidden[:, :2])
+        parts.record(hidden[:, :2])
         parts.begin(ids[:3])
         parts.follow(parts.guess()[0])
         parts.follow(99)
-        parts.note(hidden[:, 2:])
+        parts.record(hidden[:, 2:])
         parts.begin(ids)
         for token in (4, 44):
             (one, probability), (other, probability_too) = whole.guess(), parts.guess()

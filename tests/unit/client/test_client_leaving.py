@@ -75,12 +75,12 @@ def test_a_caller_that_leaves_leaves_no_stream_behind(
     caller = CancelScope()
 
     def work_for_caller() -> None:
-        with caller.working():
+        with caller.entered():
             work(there)
 
     with world(*spans) as there, ThreadPoolExecutor(1) as threads:
         working = begun(there, delay, work_for_caller, threads)
-        caller.leave()
+        caller.cancel()
         with pytest.raises(BrokenPipeError) as kept:
             working.result(60)
         assert open_streams(there) == 0, kept  # though the traceback is kept
@@ -101,8 +101,8 @@ def test_a_session_of_several_steps_goes_on_after_a_caller_left() -> None:
     caller = CancelScope()
     with world("0:4") as there, there.model.session(max_length=60) as session:
         text = there.model.generate(prompt(), session=session, **GREEDY)
-        caller.leave()
-        with caller.working(), pytest.raises(BrokenPipeError):
+        caller.cancel()
+        with caller.entered(), pytest.raises(BrokenPipeError):
             there.model.generate(text, session=session, **GREEDY)
         with torch.inference_mode():
             assert there.model.generate(text, session=session, **GREEDY).shape[1] == text.shape[1] + 4

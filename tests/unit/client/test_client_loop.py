@@ -94,13 +94,13 @@ def test_a_caller_that_leaves_ends_its_call_and_all_later_ones(loop: LoopThread)
             cancelled.set()
 
     def work() -> None:
-        with caller.working():
+        with caller.entered():
             loop.run(hang())
 
     with ThreadPoolExecutor(1) as threads:
         working = threads.submit(work)
         began.wait()
-        caller.leave()
+        caller.cancel()
         with pytest.raises(BrokenPipeError):
             working.result()
         assert cancelled.is_set()

@@ -15,21 +15,21 @@ def test_sessions_that_miss_the_same_blocks_are_told_once_and_the_end_when_none_
     told: list[tuple[Span, ...]] = []
     outages = Outages()
     outages.on_wait = told.append
-    outages.note("one", (Span(4, 6),))
-    outages.note("other", (Span(4, 6),))
-    outages.note("other", (Span(6, 8),))
-    outages.note("one", ())
-    outages.note("other", ())
-    outages.note("other", ())
+    outages.update("one", (Span(4, 6),))
+    outages.update("other", (Span(4, 6),))
+    outages.update("other", (Span(6, 8),))
+    outages.update("one", ())
+    outages.update("other", ())
+    outages.update("other", ())
     assert told == [(Span(4, 6),), (Span(4, 8),), (Span(6, 8),), ()]
 
 
 def test_a_wait_lasts_from_its_first_failure_without_the_time_of_a_suspended_client() -> None:
     wait = Wait(120.0, since_s=0.0)
     for now in (100.0, 130.0):
-        wait.note_failure(RemoteError(Code.UNREACHABLE, "gone"), now)
+        wait.record_failure(RemoteError(Code.UNREACHABLE, "gone"), now)
     assert wait.left_s(150.0) == 70.0
-    wait.note_look(took_s=15.0, longest_s=16.0)
+    wait.exclude_pause(took_s=15.0, longest_s=16.0)
     assert wait.left_s(150.0) == 70.0
-    wait.note_look(took_s=78.0, longest_s=16.0)
+    wait.exclude_pause(took_s=78.0, longest_s=16.0)
     assert wait.left_s(150.0) == 130.0

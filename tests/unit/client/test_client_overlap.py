@@ -88,7 +88,7 @@ class Engines:
             self.most = max(self.most, waiting + (session._running is not None))
             advance(session)
 
-        send, heard = Flight.send, Flight.heard
+        send, heard = Flight.send, Flight.receive
 
         def count_sent(flight: Flight, window: Window) -> None:
             self._aloft += 1
@@ -102,7 +102,7 @@ class Engines:
             return outputs
 
         monkeypatch.setattr(Flight, "send", count_sent)
-        monkeypatch.setattr(Flight, "heard", count_heard)
+        monkeypatch.setattr(Flight, "receive", count_heard)
         monkeypatch.setattr(inference.ServedSession, "_begin", count_begun)
         monkeypatch.setattr(inference.ServedSession, "_drop", count_dropped)
         monkeypatch.setattr(inference.ServedSession, "_advance", count_waiting)
@@ -239,7 +239,7 @@ def test_a_streamer_that_raises_leaves_a_session_that_goes_on(local: PreTrainedM
 @pytest.fixture
 def bursts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the caller get the outputs of several windows at once."""
-    heard = Flight.heard
+    heard = Flight.receive
 
     async def wait_for_more(flight: Flight, timeout_s: float | None = None) -> list[Outputs]:
         first = await heard(flight, timeout_s)
@@ -247,7 +247,7 @@ def bursts(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.sleep(10 * LATENCY_S)
         return [*first, *(await heard(flight, 0) if first and flight.outputs else ())]
 
-    monkeypatch.setattr(Flight, "heard", wait_for_more)
+    monkeypatch.setattr(Flight, "receive", wait_for_more)
 
 
 @pytest.mark.usefixtures("bursts")
@@ -297,8 +297,8 @@ def test_a_caller_that_leaves_in_flight_leaves_a_session_that_goes_on(local: Pre
     with ringed(*ROUTE) as there, there.model.session(max_length=80) as session:
         there.network.latency_s = LATENCY_S
         there.model.draft_with(StandIn(want[0].tolist(), 0.9))
-        streamer = Interrupting(12, caller.leave if how == "leaves" else interrupt)
-        with caller.working(), pytest.raises(BrokenPipeError if how == "leaves" else KeyboardInterrupt):
+        streamer = Interrupting(12, caller.cancel if how == "leaves" else interrupt)
+        with caller.entered(), pytest.raises(BrokenPipeError if how == "leaves" else KeyboardInterrupt):
             there.model.generate(prompt(), session=session, streamer=streamer, **GREEDY, **DRAFTS)
         wait_for_rest(there)
         so_far = torch.tensor([streamer.tokens])

@@ -40,8 +40,8 @@ def test_pieces_are_whole_pages_and_not_too_many() -> None:
 async def test_a_course_says_whether_its_inputs_come() -> None:
     history = History()
     course = Course(history, 1, 0, 5, 2, lambda *_: None, grows=True)
-    course.bring(answered(0, was_pushed=False))
-    course.bring(answered(2, was_pushed=True))
+    course.add_inputs(answered(0, was_pushed=False))
+    course.add_inputs(answered(2, was_pushed=True))
     assert history.length == 4
     assert course.pushed == {2}
     waiting = asyncio.create_task(course.until(lambda: course.is_cut_short))

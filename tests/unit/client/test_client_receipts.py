@@ -68,9 +68,9 @@ async def signing(server: Server, daemon: Daemon | None = None) -> AsyncIterator
 async def test_a_receipt_is_due_every_few_tokens_and_states_all_of_them() -> None:
     server = Server()
     async with signing(server) as (_, tab):
-        tab.note(10, Timing(tab=new_tab(0)))
+        tab.add(10, Timing(tab=new_tab(0)))
         assert tab.due() is None
-        tab.note(RECEIPT_TOKENS, Timing())
+        tab.add(RECEIPT_TOKENS, Timing())
         data = tab.due()
         assert data is not None
         receipt = read_receipt(data)
@@ -82,7 +82,7 @@ async def test_a_receipt_is_due_every_few_tokens_and_states_all_of_them() -> Non
 async def test_a_slow_session_signs_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RECEIPT_S", 0.0)
     async with signing(Server()) as (_, tab):
-        tab.note(1, Timing(tab=new_tab(0)))
+        tab.add(1, Timing(tab=new_tab(0)))
         assert tab.due() is not None
         assert tab.due() is None  # nothing new
 
@@ -90,7 +90,7 @@ async def test_a_slow_session_signs_from_time_to_time(monkeypatch: pytest.Monkey
 async def test_nothing_is_signed_for_servers_that_keep_no_tab() -> None:
     server = Server()
     async with signing(server) as (_, tab):
-        tab.note(1000, Timing())
+        tab.add(1000, Timing())
         assert tab.due() is None
     assert server.settled == []
 
@@ -98,8 +98,8 @@ async def test_nothing_is_signed_for_servers_that_keep_no_tab() -> None:
 async def test_the_last_receipt_is_settled_at_the_end() -> None:
     server = Server()
     async with signing(server) as (_, tab):
-        tab.note(5, Timing(tab=new_tab(0)))
-        tab.note(5, Timing(), is_backward=True)
+        tab.add(5, Timing(tab=new_tab(0)))
+        tab.add(5, Timing(), is_backward=True)
     (receipt,) = server.settled
     assert (receipt.work.tokens, receipt.work.points) == (10, 2 * 5 + 2 * 2 * 5)
 
@@ -111,7 +111,7 @@ async def test_a_server_that_is_gone_or_does_not_answer_holds_nothing_up(monkeyp
     monkeypatch.setattr(silent, "call", lambda *_, **__: asyncio.get_running_loop().create_future())
     for server in (gone, silent):
         async with signing(server) as (_, tab):
-            tab.note(5, Timing(tab=new_tab(0)))
+            tab.add(5, Timing(tab=new_tab(0)))
         assert server.settled == []
 
 
@@ -120,8 +120,8 @@ async def test_a_server_that_forgot_a_tab_gets_a_new_one_from_zero() -> None:
     async with signing(server) as (signer, _):
         tab = signer.tab_of_calls(server.identity.peer_id, SPAN)
         assert signer.tab_of_calls(server.identity.peer_id, SPAN) is tab
-        tab.note(50, Timing(tab=new_tab(0)))
-        tab.note(7, Timing(tab=new_tab(1)))
+        tab.add(50, Timing(tab=new_tab(0)))
+        tab.add(7, Timing(tab=new_tab(1)))
     (receipt,) = server.settled
     assert (receipt.seq, receipt.work.tokens) == (1, 7)
 
@@ -129,16 +129,16 @@ async def test_a_server_that_forgot_a_tab_gets_a_new_one_from_zero() -> None:
 async def test_what_was_signed_is_recorded_with_the_servers_person_and_kept_while_nobody_takes_it() -> None:
     server, daemon = Server(), Daemon()
     async with signing(server, daemon) as (signer, tab):
-        tab.note(RECEIPT_TOKENS, Timing(tab=new_tab(0)))
+        tab.add(RECEIPT_TOKENS, Timing(tab=new_tab(0)))
         first = tab.due()
         daemon.is_away = True
-        await signer._hand_in()
+        await signer._record_signed()
         assert daemon.recorded == []
         daemon.is_away = False
-        await signer._hand_in()
-        await signer._hand_in()
+        await signer._record_signed()
+        await signer._record_signed()
         assert daemon.recorded == [Booking(first, BOB)]
-        tab.note(1, Timing())
+        tab.add(1, Timing())
     assert [read_receipt(booking.receipt) for booking in daemon.recorded[1:]] == server.settled
 
 
@@ -146,5 +146,5 @@ async def test_nothing_is_signed_for_servers_of_ones_own_person() -> None:
     async with signing(Server()) as (signer, _):
         own = PeerId(Identity.generate().peer_id)
         for tab in (signer.open_tab(own, SPAN), signer.tab_of_calls(own, SPAN)):
-            tab.note(RECEIPT_TOKENS, Timing(tab=new_tab(0)))
+            tab.add(RECEIPT_TOKENS, Timing(tab=new_tab(0)))
             assert tab.due() is None

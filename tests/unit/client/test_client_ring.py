@@ -276,10 +276,10 @@ class Told:
 
 def told(ring: Ring, one: Any, other: Any, now: float) -> dict[str, PushLink]:
     """What the two are told."""
-    ring.tell(one, other, now)
-    said = one.links.untold | other.links.untold
-    one.links.untold.clear()
-    other.links.untold.clear()
+    ring.connect(one, other, now)
+    said = one.links.pending | other.links.pending
+    one.links.pending.clear()
+    other.links.pending.clear()
     return said
 
 
@@ -311,7 +311,7 @@ def test_a_link_that_fails_or_does_not_open_rests_twice_as_long_each_time_and_ge
     assert other.links.awaits is None
     told(ring, one, other, now=42)
     assert other.links.awaits not in (None, first)
-    ring.note_failure(one, other, 50)  # type: ignore[arg-type]
+    ring.record_failure(one, other, 50)  # type: ignore[arg-type]
     told(ring, one, other, now=109)
     assert other.links.awaits is None
     told(ring, one, other, now=110)

@@ -73,7 +73,7 @@ def test_a_server_of_somebody_on_probation_serves_only_where_there_is_no_other(l
         there.model.generate(prompt(), **ONE)
         assert serving(there) is other
         for _ in range(CLEAN_AUDITS):
-            there.client.servers.note_clean(PersonId(newcomer.peer_id))
+            there.client.servers.record_clean_audit(PersonId(newcomer.peer_id))
         there.model.generate(prompt(), **ONE)
         assert serving(there) is newcomer
     with world("0:4", "0:2") as there:

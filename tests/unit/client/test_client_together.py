@@ -180,7 +180,7 @@ def test_a_text_whose_caller_leaves_ends_and_the_others_go_on(loop: LoopThread) 
         yield [1]
 
     def leave() -> None:
-        with caller.working():
+        with caller.entered():
             texts.run(unanswered(), Cache(asyncio.Event()))  # type: ignore[arg-type]
 
     def other() -> Decoding:
@@ -192,7 +192,7 @@ def test_a_text_whose_caller_leaves_ends_and_the_others_go_on(loop: LoopThread) 
         leaving = threads.submit(leave)
         assert has_begun.wait(60)
         threads.submit(texts.run, other(), Cache()).result()  # type: ignore[arg-type]
-        caller.leave()
+        caller.cancel()
         with pytest.raises(BrokenPipeError):
             leaving.result(20)
     assert not texts._texts

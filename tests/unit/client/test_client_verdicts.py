@@ -113,19 +113,19 @@ def test_who_failed_or_left_may_be_back_early_and_who_is_busy_is_left_alone() ->
 def test_only_servers_that_fail_with_the_request_end_the_attempts_early() -> None:
     failures = Failures(Mock(), ClientConfig(max_recoveries=2))
     for error, was_given in ((BUSY, True), (BROKEN, False), (BUSY, True), (SILENT, True), (BROKEN, True)):
-        failures.note(PART, error, was_given=was_given)
-    failures.note(PART, BROKEN, may_end=False)
+        failures.record(PART, error, was_given=was_given)
+    failures.record(PART, BROKEN, may_end=False)
     with pytest.raises(SwarmError):
-        failures.note(PART, BROKEN)
+        failures.record(PART, BROKEN)
 
 
 def test_being_refused_ends_the_attempts_with_the_patience_which_begins_anew_after_an_answer() -> None:
     failures = Failures(Mock(), ClientConfig(max_wait_s=60.0))
     for _ in range(50):
-        failures.note(PART, BUSY)
+        failures.record(PART, BUSY)
     failures.wait.since_s -= 60.0
-    failures.note_success(PART)
-    failures.note(PART, BUSY)
+    failures.record_success(PART)
+    failures.record(PART, BUSY)
     failures.wait.since_s -= 60.0
     with pytest.raises(SwarmError):
-        failures.note(PART, BUSY)
+        failures.record(PART, BUSY)

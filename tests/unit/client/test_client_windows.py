@@ -23,7 +23,7 @@ def add(windows: Windows, start: int, values: torch.Tensor) -> list[range]:
 
 
 def taken(windows: Windows, number: int) -> list[float]:
-    return windows.take(window(number), 1).flatten().tolist()
+    return windows.outputs(window(number), 1).flatten().tolist()
 
 
 def test_single_steps_make_a_window() -> None:
@@ -104,7 +104,7 @@ def test_the_rest_is_what_no_whole_window_had() -> None:
     assert windows.rest() == range(5)
     add(windows, 5, outputs(5, 70))
     assert windows.rest() == range(64, 70)
-    assert windows.take(windows.rest(), 1).flatten().tolist() == list(range(64, 70))
+    assert windows.outputs(windows.rest(), 1).flatten().tolist() == list(range(64, 70))
     assert windows.pieces(windows.rest()) == (6,)
     windows.truncate(66)
     assert windows.rest() == range(64, 66)

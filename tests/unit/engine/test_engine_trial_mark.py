@@ -19,7 +19,7 @@ from potluck_engine.weights.block_loader import BlockLoader
 from potluck_engine.weights.loading import FAULT, TrialMark, forget_marks
 
 from potluck.blocks import accelerators
-from potluck.blocks.kernels.support import NoKernels
+from potluck.blocks.accelerators import NoKernels
 from potluck.blocks.span import block_span as span
 from potluck.blocks.span import trial
 from potluck.blocks.span.block_span import BlockSpan
