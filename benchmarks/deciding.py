@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from potluck_engine.placement.choose import next_move
-from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+from potluck_engine.placement.swarm_map import KnownServer, ModelSize, SwarmMap
 
 from benchmarks.figures import Measured
 from benchmarks.simulation.scenario import random_volunteer, scenario
@@ -38,7 +38,7 @@ def _decide(num_servers: int, soak: bool) -> Measured:
     own = servers[0].record
     begin = time.thread_time()
     swarm_map = SwarmMap.of(
-        servers, size, OwnServer(own.peer_id, own.window, own.throughput_tps, own.stored, span=own.span)
+        servers, size, KnownServer(own.peer_id, own.window, own.throughput_tps, own.stored, span=own.span)
     )
     map_ms = 1e3 * (time.thread_time() - begin)
     took_ms, num_moves = [], 0

@@ -37,7 +37,7 @@ _EQUIVALENT = Path(__file__).parent / "scenarios" / "equivalent-mutants.json"
 _PRELOADED = ["torch", "transformers", "hivemind", "pytest", "PySide6.QtWidgets"]
 _UNIT = "tests/unit"
 MODULES = {
-    "potluck/blocks/cache/pages.py": ("blocks/test_blocks_kv.py", "engine/test_engine_paging.py"),
+    "potluck/blocks/cache/pages.py": ("blocks/test_blocks_kv.py", "engine/memory/test_engine_paging.py"),
     "potluck/blocks/streaming/placement.py": ("blocks/test_blocks_residency.py",),
     "potluck/client/recovery.py": ("client/test_client_verdicts.py",),
     "potluck/directory/suspicion.py": ("directory",),
@@ -54,13 +54,13 @@ MODULES = {
     "daemon/potluck_daemon/presence/tracking.py": ("daemon/presence",),
     "daemon/potluck_daemon/settings/store.py": ("daemon/settings",),
     "daemon/potluck_daemon/updates/manifest.py": ("daemon/updates",),
-    "daemon/potluck_engine/serving/admission.py": ("engine/test_engine_admission.py",),
-    "daemon/potluck_engine/compute/step_scheduler.py": ("engine/test_engine_step_scheduler.py",),
-    "daemon/potluck_engine/memory/page_admission.py": ("engine/test_engine_page_admission.py",),
+    "daemon/potluck_engine/serving/admission.py": ("engine/serving/test_engine_admission.py",),
+    "daemon/potluck_engine/compute/step_scheduler.py": ("engine/compute/test_engine_step_scheduler.py",),
+    "daemon/potluck_engine/memory/page_admission.py": ("engine/memory/test_engine_page_admission.py",),
     "daemon/potluck_engine/memory/paging.py": (
-        "engine/test_engine_paging.py",
-        "engine/test_engine_offload.py",
-        "engine/test_engine_sessions.py",
+        "engine/memory/test_engine_paging.py",
+        "engine/life/test_engine_offload.py",
+        "engine/serving/test_engine_sessions.py",
     ),
     "daemon/potluck_engine/placement/choose.py": ("engine/placement",),
     "daemon/potluck_engine/placement/price.py": ("engine/placement",),

@@ -200,11 +200,11 @@ async def _serve(ip: str, bootstrap: str) -> None:
     await speed.serve()
     print(next(address for address in await host.addresses() if ip in address), flush=True)
     if not bootstrap:
-        speed.know([PeerId((await asyncio.to_thread(sys.stdin.readline)).strip())])
+        speed.set_known([PeerId((await asyncio.to_thread(sys.stdin.readline)).strip())])
         await asyncio.Event().wait()
     peer = PeerId(bootstrap.rpartition("/p2p/")[2])
     while peer not in speed.links_mbps:
-        await speed.look([peer])
+        await speed.measure_round([peer])
     print(json.dumps(speed.links_mbps[peer]), flush=True)
 
 

@@ -24,9 +24,9 @@ from typing import Any
 from unittest.mock import patch
 
 from potluck_control.processes.launch_spec import LaunchSpec
-from potluck_engine.weights import member_files, pinned_files
+from potluck_engine.weights import checkpoints, member_files
+from potluck_engine.weights.checkpoints import MemberSource, PinnedFiles
 from potluck_engine.weights.member_files import MemberFiles, SharedWeights, file_of_model
-from potluck_engine.weights.pinned_files import MemberSource, PinnedFiles
 
 from benchmarks.figures import Measured
 from potluck.checkpoint.hub import HubFiles, local_folder
@@ -122,7 +122,7 @@ class _Home:
         environment = {"HOME": home, "HF_HUB_CACHE": str(self.cache), "XDG_STATE_HOME": str(self.state)}
         for patched in (
             patch.dict(os.environ, environment),
-            patch.multiple(pinned_files, _FIRST_S=0.0, _LAST_S=0.0),
+            patch.multiple(checkpoints, _FIRST_S=0.0, _LAST_S=0.0),
             patch.multiple(member_files, _LOOK_AGAIN_S=0.0),
             patch.object(HubFiles, "download", _download),
         ):

@@ -192,13 +192,13 @@ async def _fuzz_engine(folder: Path, count: int, rng: random.Random) -> dict[str
             tab.forward_tokens += rng.randrange(1, 64)
             client.seq += 1
             genuine += 1
-            wrong += not tabs.take(tab, sign_receipt(client.receipt(tab.work, client.seq), client.identity.sign))
+            wrong += not tabs.accept(tab, sign_receipt(client.receipt(tab.work, client.seq), client.identity.sign))
             continue
         receipt = _untrue(client, rng)
         data = bytearray(sign_receipt(receipt, client.identity.sign))
         if number % 3 == 0:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        wrong += tabs.take(tab, bytes(data))
+        wrong += tabs.accept(tab, bytes(data))
     wrong += len(told) != genuine
     tabs.close()
     return {"wrong": wrong, "genuine": genuine}

@@ -12,8 +12,8 @@ import sys
 
 from potluck.processes import exit_with_parent
 
-NICENESS = 10  # below the programs of the person at the computer
-OOM_SCORE = 500  # if memory runs out, the kernel ends this process first
+NICENESS = 10  # lets the programs of the person at the computer go first
+OOM_SCORE = 500  # makes the kernel end this process first if memory runs out
 
 
 def main() -> int:
@@ -38,16 +38,14 @@ def main() -> int:
 
         return asyncio.run(serve_daemon(args.pipe, stand_by))
 
-    from potluck_engine.engine_process import (
-        new_event_loop,  # imports torch, so only after the parent is watched
-        run_for_daemon,
-    )
+    from potluck_engine.engine_process import new_event_loop, run_for_daemon  # slow: imports torch
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(serve_daemon(args.pipe, run_for_daemon))
 
 
 def _be_polite() -> None:
+    """Give way to the person's programs, for the processor and when memory runs out."""
     with contextlib.suppress(OSError):
         os.nice(NICENESS - os.nice(0))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
@@ -57,4 +55,4 @@ def _be_polite() -> None:
 if __name__ == "__main__":
     code = main()
     logging.shutdown()
-    os._exit(code)  # everything is closed; ending the interpreter properly would hold the memory for seconds
+    os._exit(code)  # all is closed; an orderly end of the interpreter would hold the memory for seconds

@@ -1,7 +1,7 @@
-"""The daemon's children, engine and standby node: their life, and messages both ways over a pipe. No torch.
+"""Runs the daemon's children, an engine or a standby node, and carries their messages over a pipe. Loads no torch.
 
-A child ends when its work is over or the daemon ends: on SIGTERM, which the kernel sends then, at the end of the pipe,
-and, should its event loop hang, by a thread that watches the daemon. Whether it hangs is for the daemon to judge.
+A child ends when its work is done or when the daemon ends: on SIGTERM, which the kernel sends then, at the end of the
+pipe, or, if its event loop hangs, by a thread that watches the daemon. Only the daemon judges whether a child hangs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from potluck.tasks import run_until_first_ends
 
 log = logging.getLogger(__name__)
 
-_STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still ends with the right code
-_LOOK_S = 5.0  # between looks at the daemon
+_STOP_TIMEOUT_S = 7.0  # shorter than the daemon's, so that a stubborn engine still ends with the right code
+_PARENT_CHECK_S = 5.0
 
 
 async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, Any, None]]) -> int:
-    """Do `work` for the daemon at the other end of `handle`, until it returns or a signal comes. Return the exit code.
+    """Do `work` for the daemon at the other end of `handle` until it returns or a signal comes. Return the exit code.
 
     Args:
-        work: it may raise PotluckError, which the daemon is told.
+        work: what the child does; a PotluckError that it raises is sent to the daemon.
     """
     must_end = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -54,24 +54,24 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
 
 def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_LOOK_S)
+        time.sleep(_PARENT_CHECK_S)
     exit_soon()
 
 
 def exit_soon(timeout_s: float = _STOP_TIMEOUT_S) -> None:
-    """End the process soon, whatever hangs: nobody may be kept waiting for the memory."""
+    """End the process after `timeout_s` even if something hangs, because somebody may be waiting for its memory."""
     timer = threading.Timer(timeout_s, os._exit, args=(1,))
     timer.daemon = True
     timer.start()
 
 
 def exit_now() -> None:
-    """End the process now. The kernel frees its memory and ends what is tied to it, such as p2pd."""
+    """End the process now. The kernel frees its memory and ends the processes that are tied to it, such as p2pd."""
     os._exit(0)
 
 
 class DaemonPipe:
-    """Made by `open`; call `close` in the end."""
+    """A child's end of the pipe to the daemon. Make it with `open`, and `close` it at the end."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -79,7 +79,7 @@ class DaemonPipe:
 
     @classmethod
     async def open(cls, handle: int) -> DaemonPipe:
-        """Take over the socket with this file descriptor."""
+        """Return a pipe over the socket with this file descriptor, which the pipe owns from now on."""
         sock = socket.socket(fileno=handle)
         return cls(*await asyncio.open_connection(sock=sock, limit=messages.MAX_LINE_BYTES))
 
@@ -92,7 +92,7 @@ class DaemonPipe:
             self._writer.write(messages.encode(message))
 
     def callbacks(self) -> HostConfig:
-        """Return callbacks that tell the daemon what a host hears of members."""
+        """Return callbacks that send the daemon what a host learns about members."""
         return HostConfig(
             on_news=lambda news: self.send(messages.MemberRecords(tuple(news))),
             on_leader=lambda: self.send(messages.MemberRecords((), leader_heard=True)),
@@ -101,14 +101,17 @@ class DaemonPipe:
         )
 
     async def launch(self) -> LaunchSpec | None:
-        """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later."""
+        """Wait for the launch specification; None if the daemon says Stop or is gone.
+
+        Other messages are dropped, because the daemon repeats them after the launch.
+        """
         while not isinstance(message := await self.read(), messages.Launch):
             if message is None or isinstance(message, messages.Stop):
                 return None
         return message.spec
 
     async def read(self) -> messages.Said | None:
-        """Return the next known message; None when the daemon is gone."""
+        """Return the next message of a known kind; None when the daemon is gone."""
         while True:
             try:
                 line = await self._reader.readline()

@@ -1,8 +1,7 @@
-"""Runs an engine in this process: signals and the event loop. Prints nothing; the caller gets events.
+"""Runs an engine in this process, in a terminal or as the daemon's child.
 
-Runs an engine as the daemon's child: commands come and events go over one pipe.
-
-Makes the reports that an engine sends to the daemon every second: its load, its memory, and the swarm it sees.
+In a terminal the engine serves until a signal comes, and the caller gets its events. As the daemon's child it receives
+commands over a pipe and sends events and, every second, a report: its load, its memory, and the swarm it sees.
 """
 
 from __future__ import annotations
@@ -38,12 +37,15 @@ from potluck_engine.weights.fitting import resolve_spec, total_limit_bytes
 
 log = logging.getLogger(__name__)
 
+_CHANGING_END_S = 2.0  # a load is broken off by force: a game may wait, and nothing stops a kernel's compiler
+_COVERAGE_INTERVAL_S = 10.0
+
 
 def run_in_terminal(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
-    """Serve until SIGTERM or SIGINT, and return which it was.
+    """Serve until SIGTERM or SIGINT, and return which of them came.
 
     Raises:
-        PotluckError: the engine could not start or go on. A Failed event was sent, as before any other exception.
+        PotluckError: the engine could not start or go on. Before this or any other exception, a Failed event is sent.
     """
     try:
         confine()
@@ -86,25 +88,103 @@ async def _until_signal() -> signal.Signals:
     return first
 
 
-_COVERAGE_INTERVAL_S = 10.0
+async def run_for_daemon(pipe: DaemonPipe) -> None:
+    """Run an engine and follow the daemon's commands until it says Stop or is gone. Raises PotluckError."""
+    child = _Child(pipe)
+    await run_until_first_ends(child.work(), keep_running("reporting to the daemon", child.report))
+
+
+class _Child:
+    """The engine of a daemon: carries out its orders one by one, and its other commands at once."""
+
+    def __init__(self, pipe: DaemonPipe) -> None:
+        self._pipe = pipe
+        self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
+        self._reporter: EngineReporter | None = None  # None: there is nothing to serve yet
+
+    async def work(self) -> None:
+        pipe = self._pipe
+        spec = await pipe.launch()
+        if spec is None:
+            return
+        spec = await asyncio.to_thread(resolve_spec, spec)
+        tabs = Tabs(spec.outbox, self._send_receipt)
+        engine = Engine(spec, self._send_event, tabs=tabs, callbacks=pipe.callbacks())
+        self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
+        watching = keep_running("watching the swarm's coverage", self._reporter.watch_coverage)
+        try:
+            await run_until_first_ends(
+                self._listen(engine), self._obey(engine), engine.wait_lost(), watching, on_end=exit_soon
+            )
+        finally:
+            await engine.stop()
+
+    async def _obey(self, engine: Engine) -> None:
+        """Start the engine and carry out orders one after the other. Raises PotluckError."""
+        await engine.start()
+        gc.collect()
+        gc.freeze()  # a collection that visits the 400,000 objects of imports stops everything for 0.2 s
+        while True:
+            match await self._orders.get():
+                case messages.Drain():
+                    await engine.drain()
+                case messages.Offload():
+                    await engine.offload()
+                case messages.Restore():
+                    await engine.restore()
+
+    async def _listen(self, engine: Engine) -> None:
+        """Queue orders and carry out the other commands, until Stop or the end of the pipe."""
+        while (message := await self._pipe.read()) is not None:
+            match message:
+                case messages.Drain() | messages.Offload() | messages.Restore():
+                    self._orders.put_nowait(message)
+                case messages.Network(caps):
+                    engine.node.limit(caps)
+                case messages.Throttle(duty):
+                    engine.throttle(min(max(duty, MIN_DUTY), 1.0))
+                case messages.Worth(people):
+                    engine.tabs.set_worth({PersonId(person): points for person, points in people})
+                case messages.MemberRecords(records):
+                    engine.node.publish(records)
+                case messages.Stop():
+                    break
+        if engine.is_idle and await engine.leave():
+            exit_now()  # an orderly end would hold the memory longer
+        if engine.is_between:
+            exit_soon(_CHANGING_END_S)
+
+    async def report(self) -> None:
+        while True:
+            self._pipe.send(waiting_report() if self._reporter is None else self._reporter.report())
+            await asyncio.sleep(messages.REPORT_INTERVAL_S)
+
+    def _send_event(self, event: messages.EngineEvent) -> None:
+        changes_coverage = messages.Online | messages.Reshaped | messages.Settled | messages.Offline
+        if self._reporter is not None and isinstance(event, changes_coverage):
+            self._reporter.refresh_now.set()
+        self._pipe.send(event)
+
+    def _send_receipt(self, booking: Booking) -> None:
+        self._pipe.send(messages.SignedReceipt(booking.receipt, booking.person))
 
 
 def waiting_report() -> EngineReport:
-    """Return the report of a process that waits for its launch specification."""
+    """Return the report of a process that is waiting for its launch specification."""
     memory = memory_of(torch.device("cpu"))
     return EngineReport(memory_used_bytes=memory.used, memory_total_bytes=memory.total)
 
 
 class EngineReporter:
-    """Reports on `engine`; the swarm's coverage is known while `watch_coverage` runs.
+    """Makes reports on `engine`; they say how the swarm is covered while `watch_coverage` runs.
 
     Attributes:
-        look_now: set to look at the swarm at once.
+        refresh_now: set it to have the coverage read at once.
     """
 
     def __init__(self, engine: Engine, on_servers: Callable[[SwarmServers], None]) -> None:
-        """Raises UsageError: the engine's device is not there."""
-        self.look_now = asyncio.Event()
+        """Raise UsageError if the engine's device is not there."""
+        self.refresh_now = asyncio.Event()
         self._engine = engine
         self._on_servers = on_servers
         self._limit_bytes = total_limit_bytes(engine.spec)
@@ -124,7 +204,7 @@ class EngineReporter:
         return EngineReport(
             sessions=metrics.sessions,
             total_tokens=engine.tabs.total_tokens,
-            memory_used_bytes=memory.used * max(len(spec.serve.devices), 1),  # ranks are alike
+            memory_used_bytes=memory.used * max(len(spec.serve.devices), 1),  # all ranks use about the same
             memory_limit_bytes=self._limit_bytes,
             memory_total_bytes=memory.total,
             metrics=metrics,
@@ -144,16 +224,16 @@ class EngineReporter:
         )
 
     async def watch_coverage(self) -> None:
-        """Look at the swarm now and then, for the display."""
+        """Read the swarm's directory every few seconds, for people who look at the app."""
         while True:
             with contextlib.suppress(PotluckError):
-                await self._look()
-            self.look_now.clear()
+                await self._refresh_coverage()
+            self.refresh_now.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_COVERAGE_INTERVAL_S):
-                    await self.look_now.wait()
+                    await self.refresh_now.wait()
 
-    async def _look(self) -> None:
+    async def _refresh_coverage(self) -> None:
         if not self._engine.node.is_joined:
             return
         servers = await self._engine.node.directory.fetch()
@@ -171,97 +251,15 @@ def _gpu_percent(device: str) -> float | None:
         return None
     try:
         return float(torch.cuda.utilization(device))
-    except Exception:  # of NVML's own classes: a driver, a part of a card or a virtual machine that doesn't say
+    except Exception:  # NVML's own error classes: some drivers, parts of cards and virtual machines don't report it
         return None
 
 
 def _gpu_address(device: str) -> str:
-    """Return the PCI address of a CUDA device as the kernel writes it; empty where torch doesn't know it."""
+    """Return the PCI address of a CUDA device as the kernel writes it, or "" where torch doesn't know it."""
     if not device.startswith("cuda"):
         return ""
-    found: Any = torch.cuda.get_device_properties(device)  # older versions have no address
+    found: Any = torch.cuda.get_device_properties(device)  # older versions of torch have no address
     if not hasattr(found, "pci_domain_id"):
         return ""
     return f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
-
-
-_BETWEEN_S = 2.0  # for an end in the middle of a load: a game may wait for it, and nothing stops a kernel's compiler
-
-
-async def run_for_daemon(pipe: DaemonPipe) -> None:
-    """Run an engine as the daemon says, until it says Stop or is gone. Raises PotluckError."""
-    child = _Child(pipe)
-    await run_until_first_ends(child.work(), keep_running("reporting to the daemon", child.report))
-
-
-class _Child:
-    def __init__(self, pipe: DaemonPipe) -> None:
-        self._pipe = pipe
-        self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
-        self._reporter: EngineReporter | None = None  # None: there is nothing to serve yet
-
-    async def work(self) -> None:
-        pipe = self._pipe
-        spec = await pipe.launch()
-        if spec is None:
-            return
-        spec = await asyncio.to_thread(resolve_spec, spec)
-        tabs = Tabs(spec.outbox, self._tell_receipt)
-        engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
-        self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
-        watching = keep_running("looking at the swarm", self._reporter.watch_coverage)
-        try:
-            await run_until_first_ends(
-                self._listen(engine), self._obey(engine), engine.wait_lost(), watching, on_end=exit_soon
-            )
-        finally:
-            await engine.stop()
-
-    async def _obey(self, engine: Engine) -> None:
-        """Start the engine and carry out orders one after the other. Raises PotluckError."""
-        await engine.start()
-        gc.collect()
-        gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
-        while True:
-            match await self._orders.get():
-                case messages.Drain():
-                    await engine.drain()
-                case messages.Offload():
-                    await engine.offload()
-                case messages.Restore():
-                    await engine.restore()
-
-    async def _listen(self, engine: Engine) -> None:
-        """Queue orders and pass the other commands on, until Stop or the end of the pipe."""
-        while (message := await self._pipe.read()) is not None:
-            match message:
-                case messages.Drain() | messages.Offload() | messages.Restore():
-                    self._orders.put_nowait(message)
-                case messages.Network(caps):
-                    engine.node.limit(caps)
-                case messages.Throttle(duty):
-                    engine.throttle(min(max(duty, MIN_DUTY), 1.0))
-                case messages.Worth(people):
-                    engine.tabs.value({PersonId(person): points for person, points in people})
-                case messages.MemberRecords(records):
-                    engine.node.publish(records)
-                case messages.Stop():
-                    break
-        if engine.is_idle and await engine.leave():
-            exit_now()  # ending one part after the other would hold the memory
-        if engine.is_between:
-            exit_soon(_BETWEEN_S)
-
-    async def report(self) -> None:
-        while True:
-            self._pipe.send(waiting_report() if self._reporter is None else self._reporter.report())
-            await asyncio.sleep(messages.REPORT_INTERVAL_S)
-
-    def _tell(self, event: messages.EngineEvent) -> None:
-        changes_coverage = messages.Online | messages.Reshaped | messages.Settled | messages.Offline
-        if self._reporter is not None and isinstance(event, changes_coverage):
-            self._reporter.look_now.set()
-        self._pipe.send(event)
-
-    def _tell_receipt(self, booking: Booking) -> None:
-        self._pipe.send(messages.SignedReceipt(booking.receipt, booking.person))

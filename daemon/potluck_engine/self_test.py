@@ -1,8 +1,8 @@
 """Tests whether this interpreter computes correctly on each of its devices: `python -m potluck_engine.self_test`.
 
-Imports what an engine needs, multiplies matrices on every device, sends tokens through one block of the demo model, and
-runs a Triton kernel on GPUs.
-The expected output was made by Transformers (`installer/reference.py`). Prints a `SelfTest`.
+It imports what an engine needs, multiplies matrices on every device, sends tokens through one block of the demo model,
+and runs a Triton kernel on GPUs. The expected output was made by Transformers (`installer/reference.py`). The result is
+printed as a `SelfTest`. Installed daemons start this module by its name, so it has to keep it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codec import encode
 
-BLOCK = 1  # of the demo model
-_SIZE = 256  # of the matrices
+BLOCK = 1  # the block of the demo model that is tested
+_MATRIX_SIZE = 256
 _TOLERANCE = 2e-3  # relative; GPUs multiply float32 matrices in fewer bits
 
 
@@ -33,7 +33,7 @@ def main() -> int:
             check_matrices(device)
             check_block(device)
         names = [name_of(device) for device in devices]
-    except Exception as error:  # any error means that this installation does not work
+    except Exception as error:  # any error means that the installation does not work
         reason = error.message if isinstance(error, PotluckError) else f"{type(error).__name__}: {error}"
         print(encode(SelfTest((), " ".join(reason.split())[:500])).decode())
         return 1
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def find_devices() -> list[torch.device]:
-    """Return the GPUs, or else the processor."""
+    """Return the GPUs, or the processor if there are none."""
     found = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
     if not found and hasattr(torch, "xpu"):
         found = [torch.device("xpu", index) for index in range(torch.xpu.device_count())]
@@ -52,7 +52,7 @@ def find_devices() -> list[torch.device]:
 
 
 def name_of(device: torch.device) -> str:
-    """Return the device's name; for a GPU that cannot run a kernel also the reason, which makes it slow."""
+    """Return the device's name, with the reason why it is slow if it is a GPU that cannot run kernels."""
     if device.type != "cuda":
         return str(device)
     lacking = why_no_kernels(device)
@@ -61,11 +61,14 @@ def name_of(device: torch.device) -> str:
 
 
 def check_matrices(device: torch.device) -> None:
-    """Multiply matrices. Raises PotluckError for a wrong product, and torch's error without kernels for the device."""
-    ones = torch.full((_SIZE, _SIZE), 0.5)
+    """Multiply matrices on the device.
+
+    Raises PotluckError if the product is wrong, and torch's own error if torch has no kernels for the device.
+    """
+    ones = torch.full((_MATRIX_SIZE, _MATRIX_SIZE), 0.5)
     for dtype in (torch.float32, torch.bfloat16):
         product = ones.to(device, dtype) @ ones.to(device, dtype)
-        if not bool((product == _SIZE / 4).all()):
+        if not bool((product == _MATRIX_SIZE / 4).all()):
             raise PotluckError(f"{device} multiplies {dtype} matrices wrongly")
 
 
@@ -82,7 +85,7 @@ def check_block(device: torch.device) -> None:
 
 
 def block_input(batch: int, tokens: int, hidden_size: int) -> torch.Tensor:
-    """Return hidden states that are the same everywhere. Shape: [batch, tokens, hidden_size], float32."""
+    """Return hidden states that are equal on all machines. Shape: [batch, tokens, hidden_size], float32."""
     return torch.sin(torch.arange(batch * tokens * hidden_size, dtype=torch.float32)).reshape(
         batch, tokens, hidden_size
     )

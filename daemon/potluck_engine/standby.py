@@ -1,10 +1,11 @@
 """Keeps a computer's place in its swarm while no engine runs: the same identity and port, without torch.
 
 A standby node admits newcomers, compares rosters, answers for the DHT and the directory, and relays where the user
-allows it, so that a member who has paused is still a way in. It serves no blocks. It is a child of the daemon, with
-the engine's pipe: Hello, then a LaunchSpec, then Members until Stop or the end of the pipe.
+allows it, so that newcomers can still join through a member who has paused. It serves no blocks. It is a child of the
+daemon and uses the engine's pipe: Hello, then a LaunchSpec, then Members until Stop or the end of the pipe.
 
-A node whose port another program had returns to it, so that old invites lead in again. It has no sessions to end.
+A node that found its port taken by another program moves back once the port is free, so that old invites work again.
+It has no sessions that the move could end.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from potluck_engine.network.node import Node
 
 log = logging.getLogger(__name__)
 
-_PORT_LOOK_S, _PORT_LOOKS = 30.0, 2  # a program that is started anew keeps its port
+_PORT_CHECK_S, _PORT_CHECKS = 30.0, 2  # a program that is being restarted keeps its port
 
 
 async def stand_by(pipe: DaemonPipe) -> None:
-    """Keep a node until the daemon says Stop or is gone. Raises PotluckError if the node ends by itself."""
+    """Run a node until the daemon says Stop or is gone. Raises PotluckError if the node ends by itself."""
     import_bare_hivemind()
     spec = await pipe.launch()
     while spec is not None and await _keep(spec, pipe):
@@ -39,7 +40,10 @@ async def stand_by(pipe: DaemonPipe) -> None:
 
 
 async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
-    """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
+    """Run one node. Return whether a new one should take its place because the wanted port is free.
+
+    Raises PotluckError if the node ends by itself.
+    """
     node = Node(spec, callbacks=pipe.callbacks())
     try:
         is_free: bool = await run_until_first_ends(_hold(node, pipe), _listen(node, pipe))
@@ -50,7 +54,10 @@ async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
 
 
 async def _hold(node: Node, pipe: DaemonPipe) -> bool:
-    """Join the swarm and tell where the node is found, until its port is free. Raises PotluckError if it is lost."""
+    """Join the swarm, report the node's addresses, and wait until the wanted port is free.
+
+    Raises PotluckError if the peer-to-peer process is lost.
+    """
     await node.start()
     pipe.send(messages.StandbyOnline(node.peer_id, await node.host.addresses()))
     gc.collect()
@@ -58,8 +65,8 @@ async def _hold(node: Node, pipe: DaemonPipe) -> bool:
     lost = asyncio.create_task(node.host.wait_lost())
     try:
         num_free = 0
-        while num_free < _PORT_LOOKS:
-            await asyncio.wait({lost}, timeout=_PORT_LOOK_S if node.taken else None)
+        while num_free < _PORT_CHECKS:
+            await asyncio.wait({lost}, timeout=_PORT_CHECK_S if node.taken else None)
             if lost.done():
                 raise PotluckError(sentence("the peer-to-peer process ended unexpectedly"))
             num_free = num_free + 1 if with_free_ports(node.taken) == node.taken else 0
@@ -69,7 +76,7 @@ async def _hold(node: Node, pipe: DaemonPipe) -> bool:
 
 
 async def _listen(node: Node, pipe: DaemonPipe) -> bool:
-    """Pass on what was signed on this computer, until Stop or the end of the pipe."""
+    """Publish records that were signed on this computer, until Stop or the end of the pipe."""
     while (message := await pipe.read()) is not None:
         match message:
             case messages.MemberRecords(records):

@@ -95,7 +95,7 @@ async def serve(
 
     handlers = Handlers(serving, host, "0", adapter_for(swarm), format_of, lambda _: None)
     threads.start()
-    await threads.compute.perform(serving.stage)
+    await threads.compute.serve(serving.stage)
     await handlers.register()
     try:
         yield Server(host, serving, handlers)

@@ -89,7 +89,7 @@ class _Server:
         self.handlers = Handlers(self.serving, self.host, "0", None, _no_format, lambda _: None)
 
     async def start(self) -> None:
-        performing = asyncio.create_task(self.serving.compute.perform(self.serving.stage))
+        performing = asyncio.create_task(self.serving.compute.serve(self.serving.stage))
         while not performing.done():
             self.turn()
             await asyncio.sleep(0)

@@ -38,7 +38,7 @@ class Pipe:
 
 async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standby, "import_bare_hivemind", lambda: None)  # the whole of it is imported already
-    monkeypatch.setattr(standby, "_PORT_LOOK_S", 0.1)
+    monkeypatch.setattr(standby, "_PORT_CHECK_S", 0.1)
     with (
         tempfile.TemporaryDirectory(prefix="pl-") as folder,  # sockets need a short path
         socket.create_server((own_address(), PORT)) as other,

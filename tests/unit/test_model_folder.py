@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from potluck_engine.weights.pinned_files import MemberSource, PinnedFiles
+from potluck_engine.weights.checkpoints import MemberSource, PinnedFiles
 
 from potluck.errors import CheckpointError, UsageError
 from potluck.model_files import Manifests, hub_folder, inside, make_manifest, model_folder, pinned_folder

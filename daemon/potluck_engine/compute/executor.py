@@ -19,9 +19,9 @@ class SpanExecutor:
     """Runs steps over the served blocks, in turns of the step loop.
 
     Attributes:
-        has_set_up: the last step also recorded a CUDA graph, so its time says nothing about later steps.
-        can_look_ahead: True if `look_ahead` has something to do.
-        next_tokens: the steps that most likely come next: one more token of the rows that were decoded last.
+        has_set_up: whether the last step also recorded a CUDA graph, so that its time says nothing about later steps.
+        can_look_ahead: whether `look_ahead` has something to prepare.
+        next_tokens: the prepared steps that most likely come next: one more token of the rows that were decoded last.
     """
 
     def __init__(self, served: LoadedBlocks, memory: KvMemory | None) -> None:
@@ -30,22 +30,22 @@ class SpanExecutor:
         self.has_set_up = False
         self.can_look_ahead = False
         self.next_tokens: NextTokens | None = None
-        self._sequences: list[KvSequence] = []  # of the last step
+        self._last_sequences: list[KvSequence] = []
 
     def look_ahead(self) -> None:
         """Prepare the steps that most likely come next."""
         self.can_look_ahead, self.next_tokens = False, None
-        if self._memory is not None and all(0 < each.length < each.room for each in self._sequences):
-            self.next_tokens = self._blocks.next_tokens(self._sequences, self._memory)
+        if self._memory is not None and all(0 < each.length < each.room for each in self._last_sequences):
+            self.next_tokens = self._blocks.next_tokens(self._last_sequences, self._memory)
 
     @property
     def _blocks(self) -> BlockSpan:
         return self._served.whole
 
     def run(self, parts: Sequence[tuple[SessionStep, int]]) -> None:
-        """Run the next `count` tokens of each row of these steps together; all have their pages.
+        """Run the next `count` tokens of each row of these steps together. All of them have their pages.
 
-        If it raises, the steps are as they were. A step of a session with a cache of its own is the only one.
+        A step of a session that runs alone must be the only one. After an error the steps are as they were.
         """
         if parts[0][0].is_alone:
             self._run_alone(*parts[0])
@@ -53,7 +53,9 @@ class SpanExecutor:
         memory, ahead, has_prompts = self._memory, self.next_tokens, False
         assert memory is not None
         if len(parts) > 1:
-            parts = sorted(parts, key=lambda part: part[0].memory.adapter or "")  # rows with one adapter side by side
+            parts = sorted(
+                parts, key=lambda part: part[0].memory.adapter or ""
+            )  # rows with the same adapter have to be neighbours
         packed: list[Tensor] = []
         sequences: list[KvSequence] = []
         for step, count in parts:
@@ -65,14 +67,14 @@ class SpanExecutor:
         with torch.inference_mode():
             hidden = packed[0] if len(packed) == 1 else torch.cat(packed)
             blocks = self._served.whole
-            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # else a needless call
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # saves a call in the usual case
                 hidden = hidden.to(blocks.device, blocks.dtype)
             if ahead is not None and not has_prompts:
                 output = ahead.run(sequences, hidden)
                 self.can_look_ahead = not ahead.left
             if output is None:
                 output, chosen = self._run_planned(parts, hidden, memory)
-        self._sequences = sequences
+        self._last_sequences = sequences
         end = 0
         for step, count in parts:
             begin, end = end, end + step.rows * count
@@ -86,7 +88,7 @@ class SpanExecutor:
     def _run_planned(
         self, parts: Sequence[tuple[SessionStep, int]], hidden: Tensor, memory: KvMemory
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the outputs of a step, on the CPU, and the experts that were chosen in it."""
+        """Run a step as a plan. Return its outputs, on the CPU, and the experts that were chosen in it."""
         blocks = self._blocks
         rows: list[StepRow] = []
         prompts: dict[int, Tensor] = {}
@@ -120,7 +122,7 @@ class SpanExecutor:
             step.add_output(output if blocks.device.type == "cpu" else output.cpu(), experts)
 
     def _prompts_of(self, step: SessionStep, count: int, first_row: int) -> dict[int, Tensor]:
-        """Return prompts [blocks, p, hidden_size] for the tokens of this part, by the row's index in the plan."""
+        """Return the prompts of a part's tokens, [blocks, p, hidden_size], by the rows' indices in the plan."""
         assert step.prompts is not None
         part = step.prompts[:, :, step.computed : step.computed + count].to(self._blocks.device, self._blocks.dtype)
         rows = part.expand(-1, step.rows, -1, -1)
@@ -128,7 +130,7 @@ class SpanExecutor:
 
 
 def _of_rows(chosen: Tensor, step: SessionStep, blocks: BlockSpan) -> Tensor:
-    """Return which experts the blocks of a session chose for its rows, [rows, tokens, layers * choices]."""
+    """Return the experts that a session's blocks chose for its rows, [rows, tokens, layers * choices]."""
     first, span = blocks.span.start, step.memory.span
     own = chosen[:, span.start - first : span.end - first]
     return own.reshape(step.rows, len(chosen) // step.rows, -1)

@@ -1,15 +1,15 @@
-"""Judges errors of a computation: what its caller hears, and whether the GPU can go on.
+"""Notices what fails under an engine: the device, weights in memory, and the files that blocks were loaded from.
 
-Notices when weights in memory change, as damaged memory makes them. It says so, and decides nothing.
+`DeviceWatch` and `refusal_of` judge the errors of computations: whether the device can go on, and what the caller gets.
 
-Weights never change while they are served. So each parameter is added up when it is first seen, and again from time to
-time, on the device that holds it. Any single flipped bit changes the sum.
+`MemoryWatch` notices damaged memory. Weights never change while they are served, so each parameter is added up when it
+is first seen, and again from time to time, on the device that holds it. Any single flipped bit changes the sum.
 
-Notices when the files of the served blocks change on disk. It says so, and decides nothing.
+`FileWatch` notices files that changed on disk. Blocks compute with copies in memory, so a change cannot make them
+wrong, but they could not be loaded again. A file whose identity changed is read again soon. All files are also read in
+turn all the time, so slowly that nobody notices, because a disk can change bytes and leave no other sign.
 
-Blocks compute with copies in memory, so a change cannot make them wrong; but they could not be loaded again. A file
-whose identity changed is read again soon. Besides, all files are read in turn all the time, so slowly that nobody
-notices, because a disk or a mapping can change bytes and leave no other sign.
+The watches only report; the engine decides.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class DeviceLostError(PotluckError):
 
 
 class DeviceWatch:
-    """Tells `on_lost` once, when an error has made a GPU unusable for this process.
+    """Calls `on_lost` once when an error has made a GPU unusable for this process.
 
-    Whatever uses the device outside a step does so through `run` or `free`, in any thread.
+    Everything that uses the device outside a step does so through `run` or `free`, in any thread.
 
     Attributes:
-        has_lost: a device of this engine is lost, or the process that computed with it.
+        has_lost: whether a device of this engine is lost, or a process that computed with one.
     """
 
     def __init__(self, device: torch.device, on_lost: Callable[[DeviceLostError], None] = lambda _: None) -> None:
@@ -72,7 +72,7 @@ class DeviceWatch:
         return True
 
     def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns. Raises its errors, and DeviceLostError in place of one that lost the device."""
+        """Return what `work` returns. Raises its errors, but DeviceLostError in place of one that lost the device."""
         try:
             return work()
         except Exception as error:
@@ -81,7 +81,7 @@ class DeviceWatch:
             raise
 
     def free(self, work: Callable[[], object]) -> None:
-        """Call `work`, which frees memory of the device. If the device is lost, the end of the process frees it."""
+        """Call `work`, which frees memory of the device. The memory of a lost device is freed by the process's end."""
         with contextlib.suppress(DeviceLostError):
             self.run(work)
 
@@ -94,8 +94,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def refusal_of(error: Exception, what: str) -> PotluckError:
-    """Return the answer for `error`, which happened in `what`; log unforeseen errors once, with their trace."""
-    if isinstance(error, CheckpointError):  # of weights that stream from files
+    """Return the error to answer with after `error` in `what`. Log an unforeseen one with its trace."""
+    if isinstance(error, CheckpointError):  # raised by weights that stream from files
         return RemoteError(Code.DRAINING, "the weights of this server changed on disk")
     if isinstance(error, PotluckError):
         return error
@@ -106,15 +106,15 @@ def refusal_of(error: Exception, what: str) -> PotluckError:
     return RemoteError(Code.INTERNAL, "the computation failed")
 
 
-_SHARE = 0.002  # of one core, or of the device: a gigabyte in a few minutes
+_SUMMING_SHARE = 0.002  # the share of a core's or the device's time: a gigabyte in a few minutes
 _PAUSE_S = 1.0
 
 
 class MemoryWatch:
-    """The resident weights of one module at a time.
+    """Watches the resident weights of one module at a time.
 
     Attributes:
-        pause_s: until the next `look`.
+        pause_s: how long to wait before the next check.
     """
 
     def __init__(self, device: DeviceWatch) -> None:
@@ -124,8 +124,8 @@ class MemoryWatch:
         self._sums: dict[str, tuple[int, int]] = {}  # address and sum, by the parameter's name
         self._round: Iterator[tuple[str, nn.Parameter]] = iter(())
 
-    async def look(self, module: nn.Module) -> str:
-        """Check the next parameter. Return its name if it changed; empty: all is well. Raises DeviceLostError."""
+    async def check_next(self, module: nn.Module) -> str:
+        """Check the next parameter. Return its name if it changed, and "" otherwise. Raises DeviceLostError."""
         if module is not self._module:
             self._module, self._sums, self._round = module, {}, iter(())
         name, parameter = next(self._round, ("", None))
@@ -136,45 +136,45 @@ class MemoryWatch:
         begin = time.monotonic()
         weights = parameter.detach()
         now = weights.data_ptr(), await asyncio.to_thread(self._device.run, partial(weight_checksum, weights))
-        self.pause_s = max((time.monotonic() - begin) * (1.0 / _SHARE - 1.0), _PAUSE_S)
+        self.pause_s = max((time.monotonic() - begin) * (1.0 / _SUMMING_SHARE - 1.0), _PAUSE_S)
         before = self._sums.get(name, now)
         self._sums[name] = now
         return name if weights.numel() and before[0] == now[0] and before[1] != now[1] else ""
 
 
 INTERVAL_S = 1.0
-_SOON_SHARE = 0.25  # of one core, to read files again that may have changed
-_SLOW_SHARE = 0.002  # of one core, always: a gigabyte in five minutes
+_REREADING_SHARE = 0.25  # the share of a core's time for files that may have changed
+_SLOW_SHARE = 0.002  # the share of a core's time for all files in turn: a gigabyte in five minutes
 
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What was found when the files of a block looked like this; `problem` is empty if they are right."""
+    """The result of the last check of a block's files."""
 
-    identities: Mapping[Path, FileIdentity | None]
-    problem: str = ""
+    identities: Mapping[Path, FileIdentity | None]  # what the files looked like then
+    problem: str = ""  # the names of wrong files; empty: all are right
 
 
 class FileWatch:
-    """The files of some blocks. Call `look` every `INTERVAL_S`; `look_slowly` never returns."""
+    """Watches the files of some blocks. Call `check` every `INTERVAL_S`, and run `reread` beside it."""
 
     def __init__(self) -> None:
         self._verdicts: dict[BlockOrigin, _Verdict] = {}
 
-    async def look(self, origins: Sequence[BlockOrigin]) -> str:
-        """Return which files do not hold these blocks any more; empty: all do."""
+    async def check(self, origins: Sequence[BlockOrigin]) -> str:
+        """Return the names of files that do not hold these blocks any more; "" if all do."""
         verdicts = {}
         for origin in origins:
             verdict = self._verdicts.get(origin) or _Verdict(origin.identities)
             now = origin.identities_now()
             if now != verdict.identities:
-                verdict = _Verdict(now, await _problem_of(origin, _SOON_SHARE))
+                verdict = _Verdict(now, await _problem_of(origin, _REREADING_SHARE))
             verdicts[origin] = verdict
         self._verdicts = verdicts
         return next((verdict.problem for verdict in verdicts.values() if verdict.problem), "")
 
-    async def look_slowly(self) -> None:
-        """Read the files of the blocks that `look` last saw, one block after another, for ever."""
+    async def reread(self) -> None:
+        """Read the files of the blocks that were last checked, one block after another, for ever."""
         while True:
             for origin, verdict in list(self._verdicts.items()):
                 problem = await _problem_of(origin, _SLOW_SHARE)
@@ -184,7 +184,7 @@ class FileWatch:
 
 
 async def _problem_of(origin: BlockOrigin, share: float) -> str:
-    """Read a block in this share of the time. Return the files' names if they do not hold it."""
+    """Read a block during this share of the time. Return the files' names if they do not hold it."""
     pieces = origin.verify()
     try:
         while True:

@@ -1,12 +1,9 @@
-"""Measures how fast this engine is: briefly at the start, then by its real steps.
+"""Measures how fast an engine is and how much it does.
 
-Throughput is combined as stock servers do (protocol reference, 14.8), so that records of both can be compared.
-
-Measures an engine's load for heartbeats and quotes, from recent decode steps and the link they go through.
-
-Old steps do not count, so that a server that was slow a minute ago and is idle now gets clients again.
-
-Counts the steps and tokens that an engine computes.
+`Speed` is measured briefly at the start, and then by real steps. Throughput is combined as stock servers do (protocol
+reference, 14.8), so that records of both can be compared. `LoadMeter` measures the load for heartbeats and quotes from
+recent decode steps and the link; old steps do not count, so that a server that was slow a minute ago and is idle now
+gets clients again. `StepCounts` counts steps and tokens.
 """
 
 from __future__ import annotations
@@ -30,22 +27,29 @@ from potluck.protocol.codes import Code
 from potluck.wire.packing import can_pack, relative_error
 from potluck_engine.compute.steps import StepCost
 
-_MEASURE_S = 0.05  # for each of the two measurements; at least one run each
+_MEASURE_S = 0.05  # the length of each of the two measurements, which have at least one run
 _FORWARD_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Rates through one block; the stock meaning."""
+    """The rates through one block, as stock servers define them.
 
-    inference_tps: float  # single-token steps a second
-    forward_tps: float  # tokens a second
-    steps: tuple[tuple[int, float], ...] = ()  # tokens and seconds of steps through the whole span
-    packing_error: float | None = None  # see `ServerRecord`
+    Attributes:
+        inference_tps: steps of a single token a second.
+        forward_tps: tokens a second in large steps.
+        steps: tokens and seconds of measured steps through the whole span.
+        packing_error: see `ServerRecord`.
+    """
+
+    inference_tps: float
+    forward_tps: float
+    steps: tuple[tuple[int, float], ...] = ()
+    packing_error: float | None = None
 
 
 def measure_speed(blocks: BlockSpan) -> Speed:
-    """Measure decode steps and a prefill of a few dozen tokens; call it on the compute thread, with warm blocks."""
+    """Measure decode steps and a prefill of a few dozen tokens. Call it on the compute thread, with warm blocks."""
     run = ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
     with torch.inference_mode():
         step_s = _median_s(partial(run, 1), blocks.device)
@@ -60,7 +64,7 @@ def measure_speed(blocks: BlockSpan) -> Speed:
 
 
 def measure_packing(blocks: BlockSpan) -> float | None:
-    """Return by how much packing changes outputs of these blocks for random inputs; None: they cannot be packed."""
+    """Return how much packing changes these blocks' outputs for random inputs; None if they cannot be packed."""
     if not can_pack(blocks.hidden_size):
         return None
     hidden = _random((1, _FORWARD_TOKENS, blocks.hidden_size))
@@ -70,9 +74,9 @@ def measure_packing(blocks: BlockSpan) -> float | None:
 
 
 def ragged_step(blocks: BlockSpan, rows: int = 1) -> Callable[[int], object]:
-    """Return a function that runs so many tokens of each row, as steps of sessions do, always the same ones.
+    """Return a function that runs so many tokens of each row, as steps of sessions do.
 
-    They are random, because equal ones would choose the same experts.
+    The tokens are the same in each run. They are random, because equal ones would choose the same experts.
     """
     memory = blocks.new_memory(rows * 2 * _FORWARD_TOKENS)
     sequences = [memory.new_sequence() for _ in range(rows)]
@@ -94,14 +98,14 @@ def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
 
 
 def throughput_tps(speed: Speed, num_blocks: int, network_tps: float) -> float:
-    """Return what a typical request gets: half the span on average, or what the link carries."""
+    """Return the throughput of a typical request, which uses half the span, as far as the link carries it."""
     return min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps)
 
 
 def speed_of_steps(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
-    """Return the speed that real steps through `num_blocks` blocks show, or `speed` if there were none.
+    """Return the speed that real steps through `num_blocks` blocks had, or `speed` if there were none.
 
-    Prefill comes in large pieces, so the largest known step says most about it.
+    Prefill comes in large pieces, so its rate is that of the largest known step.
     """
     if not cost.points:
         return speed
@@ -110,7 +114,7 @@ def speed_of_steps(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
 
 
 def measure_times(run: Callable[[], object], device: torch.device, *, least_s: float, least: int = 1) -> list[float]:
-    """Return the seconds of each run, of at least `least` runs that take `least_s` together."""
+    """Run at least `least` times, and for at least `least_s` together. Return the seconds of each run."""
     times: list[float] = []
     while len(times) < least or sum(times) < least_s:
         start = time.perf_counter()
@@ -131,7 +135,7 @@ def _median_s(run: Callable[[], object], device: torch.device) -> float:
 
 _RECENT_STEPS = 64
 _RECENT_S = 20.0
-_MOST_USE = 0.95  # of the link; the formula means nothing beyond it
+_MAX_UTILISATION = 0.95  # the formula for waiting times means nothing beyond it
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +143,21 @@ class Load:
     """The load of a server as clients see it."""
 
     batch: int  # rows in recent steps
-    step_ms: float  # median time of a decode step, wait included; 0: there was none
-    queue_ms: float  # wait of a step that arrives now
+    step_ms: float  # median time of a decode step, with its wait; 0: there was none
+    queue_ms: float  # the wait that a step has to expect now
 
 
 class LoadMeter:
-    """A window of recent decode steps, each measured from arrival to answer; append to `steps`."""
+    """Keeps a window of recent decode steps, each measured from arrival to answer. Append them to `steps`."""
 
     def __init__(self) -> None:
         self.network_tps = math.inf  # rows a second that the link carries
-        self.steps: deque[tuple[float, float, float]] = deque(maxlen=_RECENT_STEPS)  # when, milliseconds, of wait
+        self.steps: deque[tuple[float, float, float]] = deque(
+            maxlen=_RECENT_STEPS
+        )  # time of the answer, milliseconds, milliseconds of wait
 
     def load(self, now: float, *, rows: float) -> Load:
-        """Return the load at `now`; `rows` are those of a recent step, as the compute thread counts them."""
+        """Return the load at `now`, given the number of rows in recent steps."""
         recent = [each for each in self.steps if now - each[0] < _RECENT_S]
         if not recent:
             return Load(0, 0.0, 0.0)
@@ -163,19 +169,19 @@ class LoadMeter:
 
 
 def link_wait_s(rows_s: float, network_tps: float) -> float:
-    """Return how long a row waits for the link at this rate, for a queue with random arrivals."""
+    """Return how long a row waits for the link at this rate, in a queue with random arrivals."""
     if not math.isfinite(network_tps) or network_tps <= 0:
         return 0.0
-    use = min(rows_s / network_tps, _MOST_USE)
+    use = min(rows_s / network_tps, _MAX_UTILISATION)
     return use / (1 - use) / network_tps
 
 
 RECENT_WEIGHT = 0.1
-"""Of the newest step in `StepCounts.recent_rows`."""
+"""The newest step's weight in `StepCounts.recent_rows`."""
 
 
 class StepCounts:
-    """Counts that the computing threads write."""
+    """The counts of steps and tokens, written by the computing threads."""
 
     def __init__(self) -> None:
         self.decode_tokens = 0
@@ -185,7 +191,7 @@ class StepCounts:
         self.backward_tokens = 0
         self.steps = 0
         self.step_rows = 0
-        self.recent_rows = 0.0  # of a step, over the last dozen
+        self.recent_rows = 0.0  # the average of the last dozen steps
         self.step_seconds = 0.0
         self.step_times = [0] * (len(STEP_TIME_BOUNDS_S) + 1)
         self.spills = 0

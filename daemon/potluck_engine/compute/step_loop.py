@@ -1,9 +1,9 @@
 """Runs steps of sessions and stateless calls, turn by turn; `threads.py` calls the turns in two threads.
 
-The asyncio side submits jobs. A turn asks `Paging` for the memory of steps and `StepScheduler` what to run, runs it,
-and delivers all finished steps together. A batch that fails is tried again in halves, so that only steps that cannot be
-computed alone are refused. Calls have turns of their own, because one block's backward over one row of 128 tokens takes
-as long as ten decode steps and cannot be cut further. Tests call the turns as they like.
+The asyncio side submits jobs. A turn gets memory for steps from `Paging`, gets the next batch from `StepScheduler`,
+runs it, and delivers all finished steps together. A batch that fails is tried again in halves, so that only steps that
+cannot be computed alone are refused. Calls have turns of their own, because one block's backward over one row of 128
+tokens takes as long as ten decode steps and cannot be cut further. Tests call the turns themselves.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ T = TypeVar("T")
 Outcome = tuple[StepJob, PotluckError | None]
 _Part = tuple[SessionStep, int]
 
-_ANSWERS_S = 0.001  # for the answers of a step to leave
-TAKEN_BACK = PotluckError("the step was taken back before it began")
+_ANSWERS_S = 0.001  # lets the answers of a step leave
+RETRACTED = PotluckError("the step was retracted before it began")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +53,35 @@ class Stage:
 
     executor: SpanExecutor
     paging: Paging
-    gate: AbstractContextManager[object]  # held while computing, so that calls don't compute at that time
+    gate: AbstractContextManager[object]  # held while computing; keeps steps and calls apart where only one may compute
 
 
 def deliver(outcomes: list[Outcome]) -> None:
-    """Tell everybody how their jobs ended; whoever fails at that is told of a failure."""
+    """Call the jobs' callbacks. A callback that raises is called again with an error."""
     for job, error in outcomes:
         if job.is_cancelled:
             continue
         try:
             job.on_done(job, error)
-        except Exception:  # one session's error is no other session's trouble
+        except Exception:  # the other sessions still get their answers
             log.exception("an answer cannot be given")
             with contextlib.suppress(Exception):
                 job.on_done(job, RemoteError(Code.INTERNAL, "the answer cannot be given"))
 
 
 class StepLoop:
-    """The queue of jobs and what is done with it. Jobs wait until `perform()` gives it a span.
+    """The queue of jobs and their computation. Jobs wait until `serve()` sets a stage.
 
     Any thread may submit, drop, close and command; one thread calls `turn`, and one `turn_of_calls`.
 
     Attributes:
-        device: is told of errors that may have lost the device.
-        call_soon: calls what it is given, with an argument, where those wait who submitted jobs.
+        device: judges errors that may have lost the device.
+        call_soon: runs a function with one argument in the event loop of those who submit jobs.
         wake: called when `turn` has something new to do.
-        commands: what the next turn calls first.
-        duty: share of the time in which to compute, for the sake of a person at the computer, heat or a power cap.
         wake_calls: called when `turn_of_calls` has something new to do.
+        commands: functions that the next turn calls first.
+        duty: the share of the time in which to compute, because of a person at the computer, heat or a power cap.
+        free_tokens: how many more tokens through the whole span there is room for.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class StepLoop:
         self.call_soon: Callable[..., object] = _at_once
         self.wake: Callable[[], None] = _nothing
         self.wake_calls: Callable[[], None] = _nothing
-        self.free_tokens = 0  # through the whole span, for which there is room now
+        self.free_tokens = 0
         self.num_waiting_for_pages = 0
         self._scheduler = StepScheduler(
             max_queued_jobs=limits.max_queued_jobs,
@@ -108,11 +109,11 @@ class StepLoop:
             shares=shares,
         )
         self._clock = clock
-        self._lock = threading.Lock()  # for the scheduler
+        self._lock = threading.Lock()  # guards the scheduler
         self.commands: deque[Callable[[], None]] = deque()
         self._stage: Stage | None = None
         self._meter = CostMeter()
-        self._cost = StepCost()  # when the scheduler last asked
+        self._cost = StepCost()  # the one that the scheduler last used
         self.is_stopping = False
 
     @property
@@ -162,32 +163,32 @@ class StepLoop:
             self.drop(call)
             raise
 
-    async def perform(self, stage: Stage) -> None:
+    async def serve(self, stage: Stage) -> None:
         """Serve with these blocks and pages from now on."""
 
         def change() -> None:
             self._stage = stage
-            stage.executor.next_tokens = None  # of blocks that may have left
+            stage.executor.next_tokens = None  # it may use blocks that have left
             self._count_pages(stage)
 
         await self.run(change)
         self.wake_calls()
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """Take the measured time of a step into account before the first real one."""
+        """Use the measured time of a step before there are real ones."""
         self._meter.add(tokens, seconds)
 
     @property
     def cost(self) -> StepCost:
-        """The cost of steps through the whole span, from recent ones."""
+        """The cost of steps through the whole span, measured by recent ones."""
         return self._meter.cost()
 
     def scale_costs(self, factor: float) -> None:
-        """Expect steps to take `factor` times as long from now on; for the thread itself."""
+        """Expect steps to take `factor` times as long from now on. For the computing thread only."""
         self._meter.scale(factor)
 
     def submit(self, job: StepJob) -> None:
-        """Queue a job. `job.on_done` is called when it is over, unless it is dropped before.
+        """Queue a job. `job.on_done` is called at its end, unless it is dropped before.
 
         Raises:
             RemoteError: BUSY, or DRAINING after `refuse()`.
@@ -202,32 +203,32 @@ class StepLoop:
             self.wake()
 
     def drop(self, job: StepJob) -> None:
-        """Forget a job, of which at most the running piece goes on."""
+        """Forget a job; its running piece goes on to its end."""
         with self._lock:
             job.is_cancelled = True
             self._scheduler.discard(job)
 
-    def take_back(self, step: SessionStep) -> None:
-        """Give up a step in the next turn unless some of it is computed; its `on_done` gets `TAKEN_BACK`.
+    def retract(self, step: SessionStep) -> None:
+        """End a step with `RETRACTED` in the next turn, unless some of it has been computed.
 
-        The session may have been rolled back to the step's start. Rows must keep their order with it.
+        The session may have been rolled back to the step's start. The step must not reorder rows.
         """
-        self.command(lambda: self._take_back(step))
+        self.command(lambda: self._retract(step))
 
     def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
-        """Free the memory of a session, and drop the step that it waits for."""
+        """Free the memory of a session, and drop its waiting step."""
         if step is not None:
             self.drop(step)
         self.command(lambda: self._close(memory))
 
     def refuse(self) -> None:
-        """Refuse what waits and what comes from now on."""
+        """Refuse all jobs that wait, and all that come from now on."""
         with self._lock:
             self.is_stopping = True
             waiting = self._scheduler.expired(float("inf"))
         for job in waiting:
             if isinstance(job, Call):
-                job.pieces = None  # what it keeps between pieces refers to weights, which are about to be freed
+                job.pieces = None  # the generator refers to weights, which are about to be freed
         self._deliver([(job, _leaving()) for job in waiting])
         self.wake()
         self.wake_calls()
@@ -238,7 +239,7 @@ class StepLoop:
         self.wake()
 
     def turn(self, now: float) -> float | None:
-        """Do one thing. Return how many seconds nothing more is to be done; None until `wake` is called."""
+        """Do one thing. Return for how many seconds there is nothing more to do; None: until `wake` is called."""
         while self.commands:
             self.commands.popleft()()
         if self.is_stopping:
@@ -250,12 +251,12 @@ class StepLoop:
             return self._idle_s(None, now)
         self._admit(stage, now)
         with self._lock:
-            part = self._scheduler.only(now)
+            part = self._scheduler.sole_decode(now)
             if part is None:
                 self._cost = self._meter.cost()
             action = self._scheduler.next(now, self._cost) if part is None else Batch((part,))
         if action is None:
-            if stage.executor.can_look_ahead:  # the rows are away
+            if stage.executor.can_look_ahead:  # there is time until the rows are back
                 stage.executor.look_ahead()
             return self._idle_s(stage, now)
         if isinstance(action, Hold):
@@ -266,7 +267,7 @@ class StepLoop:
         return _ANSWERS_S if stage.executor.can_look_ahead else None
 
     def turn_of_calls(self, now: float) -> float | None:
-        """Run one piece of a call. Return as `turn` does."""
+        """Run one piece of a call. Return the same as `turn`."""
         stage = self._stage
         with self._lock:
             part = None if stage is None or self.is_stopping else self._scheduler.next_call()
@@ -278,7 +279,7 @@ class StepLoop:
         try:
             with stage.gate:
                 is_over = call.run_piece()
-        except Exception as raised:  # no error of a call may end the thread
+        except Exception as raised:  # an error of a call must not end the thread
             error, is_over = self._refusal(raised, f"a call of {call.tokens} tokens"), True
         call.compute_s += self._clock() - now
         with self._lock:
@@ -307,12 +308,12 @@ class StepLoop:
         self._deliver(over)
 
     def _admit(self, stage: Stage, now: float) -> None:
-        """Give memory to the steps that arrived and to those that waited for it."""
+        """Give memory to steps that arrived and to steps that waited for it."""
         arrived: list[SessionStep] = []
         with self._lock:
             for step in self._scheduler.arrived():
                 assert isinstance(step, SessionStep)
-                if stage.paging.goes_on(step):
+                if stage.paging.continues(step):
                     self._scheduler.make_ready(step)
                 else:
                     arrived.append(step)
@@ -322,18 +323,18 @@ class StepLoop:
         try:
             for step in arrived:
                 try:
-                    if stage.paging.ask(step):
+                    if stage.paging.request_pages(step):
                         admitted.ready.append(step)
                 except Exception as error:
                     admitted.refused.append((step, self._refusal(error, "the beginning of a step")))
             stage.paging.settle(now, admitted)
-        finally:  # whatever happens with one step, the others go on
+        finally:  # the other steps go on, whatever happened to one
             over: list[Outcome] = list(admitted.refused)
             with self._lock:
                 for step in admitted.ready:
                     if step.left > 0:
                         self._scheduler.make_ready(step)
-                    else:  # nothing to compute: an empty step, or one that a kept beginning answers completely
+                    else:  # an empty step, or one that a kept beginning answers completely
                         over.append((step, None))
                 for job, _ in over:
                     self._scheduler.discard(job)
@@ -341,12 +342,12 @@ class StepLoop:
             self._count_pages(stage)
             self._deliver(over)
 
-    def _take_back(self, step: SessionStep) -> None:
+    def _retract(self, step: SessionStep) -> None:
         with self._lock:
             if step not in self._scheduler or step.computed:
                 return
             self._scheduler.discard(step)
-        over: list[Outcome] = [(step, TAKEN_BACK)]
+        over: list[Outcome] = [(step, RETRACTED)]
         if self._stage is not None:
             self._stage.paging.withdraw(step.memory)
             self._settle(self._stage, over, self._clock())
@@ -359,7 +360,7 @@ class StepLoop:
         return max(first - now, 0.001) if self._scheduler and first < math.inf else None
 
     def _act(self, stage: Stage, batch: Batch) -> None:
-        """Run a batch, and tell whoever waits for its steps."""
+        """Run a batch, and deliver its finished steps."""
         parts = batch.parts
         mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
         begin = self._clock()
@@ -396,7 +397,7 @@ class StepLoop:
             self._meter.add(tokens, seconds)
 
     def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[StepJob, PotluckError]:
-        """Run parts together, and again in halves if that fails. Return the steps that fail alone, with the error."""
+        """Run parts together, and in halves if that fails. Return the steps that fail alone, with their errors."""
         failed: dict[StepJob, PotluckError] = {}
         groups = [parts]
         while groups:
@@ -434,7 +435,7 @@ class StepLoop:
             elif step.chains is not None or memory.chains is not None:
                 try:
                     stage.paging.keep_beginning(step)
-                except Exception:  # its answer, and those of others, are there
+                except Exception:  # the answers are there and must still be sent
                     log.exception("the beginning of a session cannot be kept")
                 self._count_pages(stage)
 
@@ -446,7 +447,7 @@ class StepLoop:
             self._count_pages(self._stage)
 
     def _count_pages(self, stage: Stage) -> None:
-        """Publish the counts after pages were taken or returned."""
+        """Publish the counts of pages for the asyncio side."""
         self.page_counts = stage.paging.counts()
         self.free_tokens = self.page_counts.free * PAGE_TOKENS // stage.paging.pages_per_token_page
         self.num_waiting_for_pages = stage.paging.admission.num_waiting
@@ -456,7 +457,7 @@ class StepLoop:
             if isinstance(error, RemoteError):
                 self.counts.refusals[error.code] += 1
         if outcomes:
-            with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the event loop is closed, and nobody waits any more
                 self.call_soon(deliver, outcomes)
 
 
@@ -482,9 +483,9 @@ def _resolve(future: asyncio.Future[Any], value: object, error: BaseException | 
 
 
 def _halves(parts: Sequence[_Part], is_out_of_memory: bool) -> list[Sequence[_Part]]:
-    """Return two halves; empty if there are none.
+    """Return two halves of some parts, or nothing if they cannot be divided.
 
-    A single part is cut between its tokens if memory was short, unless other pieces would compute other numbers.
+    A single part is cut between its tokens if memory was short, but not if smaller pieces would change numbers.
     """
     if len(parts) > 1:
         middle = len(parts) // 2

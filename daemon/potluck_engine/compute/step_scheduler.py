@@ -1,21 +1,21 @@
 """Chooses the work that runs next: steps of sessions, and stateless calls. Pure: no lock, no clock, no torch.
 
 One step of the engine is one forward over the span for the decode rows of all ready sessions and pieces of prefills, up
-to a budget of tokens. While nobody decodes, the budget is what ends within the longest piece, because whoever needs the
-device waits for one. While others decode, prefill runs in the pauses in which their rows are away, in pieces that end
-when the first row is expected back; after such a piece, decode rows get a step to themselves. Where the pauses are too
-short, prefill joins the decode rows, and the step may cost `PREFILL_STRETCH` times as much as it would without prefill.
+to a budget of tokens. While nobody decodes, the budget is what ends within the longest piece, because a game that needs
+the device waits for one. While others decode, prefill runs in the pauses in which their rows are away, in pieces that
+end when the first row is expected back; after such a piece, decode rows get a step to themselves. Where the pauses are
+too short, prefill joins the decode rows, and the step may cost `PREFILL_STRETCH` times as much as without prefill.
 
-Steps that share no forward take turns with those that do. Their pieces of prefill have one size, because other pieces
-would compute other numbers. As long as others' decode rows waited for such a piece, so long the next one waits for
-them, and ordinary prefill doesn't join them.
+Steps that share no forward take turns with those that do. Their pieces of prefill have one size, because other sizes
+would compute other numbers. After such a piece, decode rows that waited for it get as much time in return before the
+next one, and ordinary prefill doesn't join them meanwhile.
 
 Calls run in pieces of their own. At most one forward and one backward have begun, because each keeps intermediate
 results.
 
 Clients (people), not sessions, take turns with prefills, with steps that share no forward, and with calls, by `Shares`,
-so that opening more sessions gains nothing. What a client computes with calls counts in its turns with steps, and the
-other way round, but only so far that it is never kept out for long.
+so that opening more sessions gains nothing. A client's calls count in its turns with steps, and the other way round,
+but only up to a bound, so that it is never kept out for long.
 
 Rows that were answered together tend to come back together. A step waits for rows that are expected within the time
 that it saves to run one step instead of two; otherwise sixteen sessions fall into two convoys that wait for each other.
@@ -45,7 +45,7 @@ _PAUSES = 8  # recent ones of a session that predict its next one
 _PATIENCE = 2.0  # times the second longest pause; after that, a session is not waited for
 _DECODING_S = 0.5  # silence after which a session no longer counts as decoding, unless it is always that slow
 _SLOW_RETURNS = 3.0  # times its usual pause
-_MOST_ELSEWHERE = 4096  # tokens by which calls put off a client's steps, and steps its calls
+_MAX_CHARGED_ELSEWHERE = 4096  # tokens, by which calls delay a client's steps, and steps its calls
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
 
 
@@ -62,7 +62,7 @@ class _Pace:
 
     @property
     def is_awaited(self) -> bool:
-        """True if a step may wait for it."""
+        """True if a step may wait for the session."""
         return self.is_away and not self.is_alone and bool(self.ranked_s)
 
     @property
@@ -71,7 +71,7 @@ class _Pace:
 
     @property
     def soon_at(self) -> float:
-        """Time before which it comes back in one of four cases only."""
+        """The time before which the session comes back in one of four cases only."""
         return self.answered_at + (self.ranked_s[len(self.ranked_s) // 4] if self.ranked_s else 0.0)
 
     @property
@@ -80,7 +80,7 @@ class _Pace:
 
     @property
     def latest_at(self) -> float:
-        """Time after which no step waits for it."""
+        """The time after which no step waits for the session."""
         return self.answered_at + _PATIENCE * self.ranked_s[-2 if len(self.ranked_s) > 2 else -1]
 
 
@@ -88,7 +88,7 @@ _Lines = dict[PersonId, list[StepJob]]
 
 
 class StepScheduler:
-    """Jobs from arrival to answer.
+    """Keeps jobs from their arrival to their answer, and chooses what runs next.
 
     A step goes through `add`, `arrived`, `make_ready` (when it has its memory), then `next` and `advance` until it is
     done. A call goes through `add`, then `next_call` until it is discarded.
@@ -111,19 +111,17 @@ class StepScheduler:
         self._arrived: list[StepJob] = []
         self.due_at = math.inf  # no job's deadline is earlier
         self._ready: _Lines = {}
-        self._alone: _Lines = {}  # ready, too
+        self._alone: _Lines = {}  # ready steps that share no forward
         self._calls: _Lines = {}
-        self._begun: dict[bool, Call] = {}  # the call of each kind that has more pieces, by whether it is a backward
+        self._begun: dict[bool, Call] = {}  # the call of each kind that has begun; key: whether it is a backward
         self._turns = Turns(shares)
         self._turns_of_calls = Turns(shares)
         self._is_turn_of_alone = False
         self._is_turn_of_decode = False  # prefill just had a step of its own
         self._is_turn_of_backward = False
-        self._spared_until = (
-            0.0  # when those that decode have had as much time as the last prefill alone took from them
-        )
+        self._spared_until = 0.0  # decode rows then have had as much time as the last lone prefill took from them
         self._paces: dict[Hashable, _Pace] = {}
-        self._awaited: set[Hashable] = set()  # sessions that the last `Hold` waits for
+        self._awaited: set[Hashable] = set()  # the sessions that the last `Hold` waits for
         self._began_at = 0.0  # when the running step began
         self._ended_at = 0.0  # when the last step ended
         self.queued_tokens = 0
@@ -135,12 +133,13 @@ class StepScheduler:
         return job in self._jobs
 
     def add(self, job: StepJob, now: float, cost: StepCost) -> bool:
-        """Queue a job; an empty queue takes any, and one that others filled the equal share of a client once more.
+        """Queue a job. Return whether `next` may decide differently now.
 
-        Returns: whether `next` has to be asked again. While other rows are awaited with this one it would say the same,
-            and asking costs about as much as a row.
+        An empty queue accepts any job. One that others have filled still accepts an equal share of each client. While
+        other rows are awaited with this one, `next` would return the same, and calling it costs about as much as a row.
+
         Raises:
-            RemoteError: BUSY, with when to come back.
+            RemoteError: BUSY, with the time to come back.
         """
         tokens = job.rows * job.tokens
         if self._is_full(job.client, tokens):
@@ -153,7 +152,7 @@ class StepScheduler:
             self.make_ready(job)
             return True
         self._arrived.append(job)
-        if job.tokens > 1:  # a session is not waited for, nor spared, because of its own prefill
+        if job.tokens > 1:  # nothing waits for a session, or spares it, during its own prefill
             self._paces.pop(job.session, None)
         elif (pace := self._paces.get(job.session)) is not None and pace.is_away:
             pace.is_away = False
@@ -171,18 +170,18 @@ class StepScheduler:
         return min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
 
     def arrived(self) -> list[StepJob]:
-        """Return the steps that arrived since the last call. `next` has to be asked after it: nobody is awaited now."""
+        """Return the steps that arrived since the last call. No session is awaited now, so call `next` again."""
         self._awaited.clear()
         fresh, self._arrived = self._arrived, []
         return fresh
 
     def make_ready(self, job: StepJob) -> None:
-        """Note that the step has its memory, unless it was discarded meanwhile."""
+        """Put a step that has its memory in line, unless it was discarded meanwhile."""
         if job in self._jobs:
             self._lines_of(job).setdefault(job.client, []).append(job)
 
-    def only(self, now: float) -> StepPart | None:
-        """Return what `next` would return in the usual case: one decode step, and nobody else to consider."""
+    def sole_decode(self, now: float) -> StepPart | None:
+        """Return what `next` would return in the usual case: one decode step, with no other session to consider."""
         if len(self._jobs) != 1 or len(self._paces) > 1 or not self._ready:
             return None
         (job,) = self._jobs
@@ -193,7 +192,7 @@ class StepScheduler:
         return StepPart(job, 1)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
-        """Return what to do now; None if nothing is ready."""
+        """Return the next action; None if nothing is ready."""
         self._began_at = now
         job = self._next_alone(now)
         if job is not None:
@@ -224,7 +223,7 @@ class StepScheduler:
         return part
 
     def advance(self, part: StepPart, now: float) -> bool:
-        """Note that the part was computed. Return whether its step is done; one that was dropped never is."""
+        """Record that a part was computed. Return whether its step is done, which a dropped one never is."""
         job = part.job
         job.done += part.count
         self._ended_at = now
@@ -307,21 +306,21 @@ class StepScheduler:
         return found
 
     def _decode_due(self, now: float) -> float:
-        """Return since when a decode row waits, or from when one is expected; infinity if nobody decodes."""
+        """Return the time since which a decode row waits or from which one is expected; infinity if nobody decodes."""
         due = [job.submitted_at for job in self._jobs if job.is_decode]
         due += [pace.soon_at for pace in self._paces.values() if pace.is_away and _is_decoding(pace, now)]
         return min(due, default=math.inf)
 
     def _charge(self, parts: Iterable[StepPart], turns: Turns, rivals: Collection[PersonId]) -> None:
-        """Charge clients for what they are about to compute."""
+        """Charge clients for the parts that are about to be computed."""
         given = Counter[PersonId]()
         for part in parts:
             given[part.job.client] += part.total
         for each in (self._turns, self._turns_of_calls):
-            each.charge(given, rivals, math.inf if each is turns else _MOST_ELSEWHERE)
+            each.charge(given, rivals, math.inf if each is turns else _MAX_CHARGED_ELSEWHERE)
 
     def _worth_waiting_for(self, now: float, cost: StepCost) -> Hold | None:
-        """Return a `Hold` if waiting for rows that are away saves time, and note the awaited sessions."""
+        """Return a `Hold` if waiting for rows that are away saves time, and record the awaited sessions."""
         away = {session: pace for session, pace in self._paces.items() if pace.is_awaited}
         if not away:
             return None
@@ -334,7 +333,7 @@ class StepScheduler:
         return Hold(max(ends.values())) if self._awaited else None
 
     def _form(self, now: float, cost: StepCost) -> list[StepPart]:
-        """Compose the next batch; it is never empty."""
+        """Compose the next batch, which is never empty."""
         decode = self._decode_parts()
         prefills = self._prefills()
         if not prefills or (decode and (self._is_turn_of_decode or now < self._spared_until)):
@@ -350,7 +349,7 @@ class StepScheduler:
         return {client: jobs for client, jobs in lines.items() if jobs}
 
     def _decode_parts(self) -> list[StepPart]:
-        """Take the clients' decode steps in turn; if not all fit, clients that are behind with their share go first."""
+        """Return the clients' decode steps in turn; if not all fit, clients that are behind their share go first."""
         lines = {client: [job for job in jobs if job.is_decode] for client, jobs in self._ready.items()}
         room = self._max_step_tokens
         is_contested = sum(job.rows for jobs in lines.values() for job in jobs) > room
@@ -368,7 +367,7 @@ class StepScheduler:
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
         """Return the tokens of prefill that fit beside so many decode rows, or into their pause."""
         decoding = [pace for pace in self._paces.values() if _is_decoding(pace, now)]
-        allowed_s = max(self._piece_s, 2.0 * cost.of(MIN_PIECE_TOKENS))  # smaller pieces of a slow pass take as long
+        allowed_s = max(self._piece_s, 2.0 * cost.of(MIN_PIECE_TOKENS))  # a slow pass takes as long for smaller pieces
         if decode_tokens or decoding:
             stretched_s = PREFILL_STRETCH * cost.of(decode_tokens or sum(pace.rows for pace in decoding))
             if not decode_tokens:

@@ -11,17 +11,17 @@ from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId
 
 PIECE_S = 0.1
-"""Longest piece of a prefill or a call, as far as its time can be foretold: a game on the device waits for one."""
+"""The longest piece of a prefill or a call, as far as its time can be predicted: a game on the device waits for one."""
 
 CPU_PIECE_S = 2.0
-"""The same on a CPU, where a game doesn't wait, and gets the memory from a process that the daemon ends after 3 s.
+"""The same on a CPU, where a game doesn't wait: it gets the memory because the daemon ends the process after 3 s.
 
 Prefill of one block of hidden size 2048 or 4096 on two busy cores, in pieces of 0.1, 0.5 and 2 s, ran at 0.15 to 0.3,
 at 0.3 to 0.7 and at 0.8 to 1.0 of the speed of pieces of 512 tokens, which take 1.2 to 8.6 s.
 """
 
 OnDone = Callable[[Any, PotluckError | None], None]
-"""Called with the job and why it failed, once it is over, unless it was cancelled before."""
+"""Called at a job's end with the job and its error, unless it was cancelled before."""
 
 
 def longest_piece_s(device_kind: str) -> float:
@@ -42,8 +42,8 @@ class StepJob:
     rows: int
     tokens: int
     submitted_at: float  # monotonic seconds, as all times here
-    deadline: float  # after that nobody waits for the answer
-    is_alone: bool = False  # never shares a step: it is `exact`, or the model's family cannot
+    deadline: float  # nobody waits for the answer after it
+    is_alone: bool = False  # whether it never shares a step: it is `exact`, or the model's family cannot
     done: int = 0
     is_cancelled: bool = field(default=False, repr=False)
     compute_s: float = 0.0
@@ -98,14 +98,14 @@ class StepPart:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Run these together, as one forward over the span; a job that shares no step is the only one."""
+    """Run these parts together, as one forward over the span. A job that shares no step is the only one."""
 
     parts: tuple[StepPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Start nothing before this time unless a step arrives: it saves time to wait for rows that are due."""
+    """Start nothing before this time unless a step arrives, because waiting for rows that are due saves time."""
 
     until: float
 
@@ -115,10 +115,10 @@ Action = Batch | Hold
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """Time of a step by its tokens: straight lines between measured points.
+    """The time of a step by its tokens: straight lines between measured points.
 
-    One line through all would be wrong where kernels change: on a CPU two tokens can cost twice what one does, and
-    sixteen hardly more than two.
+    One line through all points would be wrong where kernels change: on a CPU, two tokens can cost twice as much as one,
+    and sixteen hardly more than two.
 
     Attributes:
         points: (tokens, seconds), ascending in both.
@@ -127,20 +127,20 @@ class StepCost:
     points: tuple[tuple[float, float], ...] = ()
 
     def of(self, tokens: int) -> float:
-        """Return the seconds of a step; 0 if nothing is known. The last line goes on above the last point."""
+        """Return the seconds of a step; 0 if nothing was measured. The last line continues above the last point."""
         if not self.points or tokens <= 0:
             return 0.0
         (x0, y0), (x1, y1) = self._line(next((i for i, (x, _) in enumerate(self.points) if tokens <= x), -1))
         return y0 + (y1 - y0) * max(tokens - x0, 0.0) / (x1 - x0) if x1 > x0 else y1
 
     def saved(self, some: int, others: int) -> float:
-        """Return the seconds saved by one step with the tokens of both instead of one step for each."""
+        """Return the seconds that one step with all tokens saves over two steps."""
         return max(self.of(some) + self.of(others) - self.of(some + others), 0.0)
 
     def tokens_within(self, seconds: float, most: int) -> int:
-        """Return the tokens of the largest step that ends within `seconds`, at most `most`; 0 if nothing is known.
+        """Return the tokens of the largest step that ends within `seconds`, at most `most`; 0 if nothing was measured.
 
-        It has at most twice the tokens of any step that was measured, because larger ones may cost more than they seem.
+        The step has at most twice the tokens of any measured one, because larger ones may cost more than they seem to.
         """
         most = min(most, int(2 * self.points[-1][0])) if self.points else 0
         return bisect_right(range(1, most + 1), seconds, key=self.of)
@@ -153,9 +153,9 @@ class StepCost:
 
 
 class CostMeter:
-    """Measures the cost of steps: means of tokens and time for each power of two of tokens.
+    """Measures the cost of steps: the means of tokens and time for each power of two of tokens.
 
-    The means of large steps stay while only small ones come.
+    The means of large steps stay while there are only small ones.
     """
 
     _SMOOTHING = 0.1  # weight of the newest step in its mean
@@ -174,18 +174,21 @@ class CostMeter:
         self._cost = None
 
     def scale(self, factor: float) -> None:
-        """Scale all times, because steps pass through more or fewer blocks now."""
+        """Scale all times, because steps now pass through more or fewer blocks."""
         self._means = {size: (tokens, seconds * factor) for size, (tokens, seconds) in self._means.items()}
         self._cost = None
 
     def cost(self) -> StepCost:
-        """Return the cost. More tokens neither cost less nor more than so many smaller steps would: such a measurement
-        was disturbed by others.
+        """Return the cost.
+
+        A measurement is corrected if it says that more tokens cost less, or more than as many smaller steps: it was
+        disturbed by other programs.
         """
         cost = self._cost
         if cost is None:
             points: list[tuple[float, float]] = []
-            for tokens, seconds in (mean for _, mean in sorted([*self._means.items()])):  # a copy: others may ask
+            means = [*self._means.items()]  # a copy, because another thread may add one
+            for _, (tokens, seconds) in sorted(means):
                 if points:
                     fewer, less_s = points[-1]
                     seconds = min(max(seconds, less_s), less_s * tokens / fewer)

@@ -3,7 +3,7 @@
 On Linux the second one has the lowest priority (nice 19), so that a decode step takes the processor from it at once
 instead of waiting for a piece.
 
-The user's setting `threads` bounds what each of the two computes with. While sessions are open the second one uses a
+The user's setting `threads` bounds the CPU threads of each of the two. While sessions are open the second one uses a
 single CPU thread: at most one more than the user allowed, and only when nobody else wants the processor.
 """
 
@@ -32,21 +32,21 @@ log = logging.getLogger(__name__)
 
 _LOWEST_NICE = 19
 _AFTER_ERROR_S = 0.5
-_MAX_REST_S = 1.0  # after one turn, so that the thread can stop soon
+_MAX_REST_S = 1.0  # bounds the rest after one turn, so that the thread can stop soon
 
 
 def rest_s(duty: float, worked_s: float) -> float:
-    """Return how long to rest after a turn, when its results are out, so that work takes this share of the time."""
+    """Return how long to rest after a turn's results are delivered, so that work takes this share of the time."""
     return min(worked_s * (1.0 / duty - 1.0), _MAX_REST_S)
 
 
 @dataclass(slots=True)
 class _Worker:
-    """A thread that calls turns until the step loop is over.
+    """A thread that calls turns until the step loop stops.
 
     Attributes:
-        turn: given the time; returns how many seconds nothing more is to be done, None until `wake`.
-        is_of_calls: it makes room for the steps of sessions.
+        turn: takes the time, and returns for how many seconds there is nothing more to do; None: until it is woken.
+        is_of_calls: whether it computes calls, which give way to the steps of sessions.
     """
 
     compute: StepLoop
@@ -57,7 +57,7 @@ class _Worker:
     _thread: threading.Thread | None = None
 
     def start(self) -> Callable[[], None]:
-        """Start, and return what wakes the thread."""
+        """Start the thread, and return a function that wakes it."""
         self._thread = threading.Thread(target=self._work, name="calls" if self.is_of_calls else "compute", daemon=True)
         self._thread.start()
         return partial(self._news.put, None)
@@ -76,7 +76,7 @@ class _Worker:
                 before, now_threads = now_threads, self.threads
                 if self.is_of_calls and compute.has_sessions:
                     now_threads = 1
-                if now_threads != before:  # it clears caches of kernels, also of those that run now
+                if now_threads != before:  # the call clears caches of kernels, also of running ones
                     torch.set_num_threads(now_threads)
                 begin = time.monotonic()
                 wait_s = self.turn(begin)
@@ -87,7 +87,7 @@ class _Worker:
                         self._news.get(timeout=wait_s)
                         while not self._news.empty():
                             self._news.get_nowait()
-            except Exception as error:  # no unforeseen error may end the thread
+            except Exception as error:  # an unforeseen error must not end the thread
                 log.exception("an error in a computing thread")
                 compute.device.is_lost(error)
                 time.sleep(_AFTER_ERROR_S)
@@ -110,18 +110,18 @@ class Threads:
         shares: Shares = equal_shares,
         device: DeviceWatch | None = None,
     ) -> Threads:
-        """Make both threads, not started; the scheduler calls `shares` for clients that compete."""
+        """Return both threads, not started. The scheduler calls `shares` for clients that compete."""
         compute = StepLoop(limits, clock=clock, shares=shares, device=device)
         steps = _Worker(compute, compute.turn, threads, is_of_calls=False)
         return cls(compute, (steps, _Worker(compute, compute.turn_of_calls, threads, is_of_calls=True)))
 
     def start(self) -> None:
-        """Begin; whoever submitted a job is told in the running event loop how it ended."""
+        """Start both threads. The ends of jobs are reported in the running event loop."""
         compute = self.compute
         compute.call_soon = asyncio.get_running_loop().call_soon_threadsafe
         compute.wake, compute.wake_calls = (worker.start() for worker in self._workers)
 
     async def stop(self) -> None:
-        """Refuse what waits, let running pieces end, and join both threads."""
+        """Refuse all waiting jobs, let running pieces end, and join both threads."""
         self.compute.refuse()
         await asyncio.gather(*(worker.join() for worker in self._workers))

@@ -1,8 +1,8 @@
 """Shares compute between people who compete for it. Pure: no lock, no clock.
 
 Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client (a person with all their machines; in an open swarm a
-peer) has a virtual time that advances by what it was given over its share, and the client that is furthest behind is
-next. A client that was away begins at the present time, so nothing can be saved up.
+peer) has a virtual time that advances by its compute divided by its share, and the client that is furthest behind is
+next. A client that was away begins at the present time, so that nobody can save turns up.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Callable, Collection, Mapping
 from potluck.protocol.blocks import PersonId
 
 LEFTOVER = 1 / 32
-"""Part of the compute that all clients share equally, whatever they are worth.
+"""The part of the compute that all clients share equally, whatever they are worth.
 
 With more, opening a hundred names in an open swarm would pay; with less, strangers would starve beside a busy donor.
 """
 
 _FINE = 4
-"""Tokens by which the shares of one step may be off."""
+"""By how many tokens the shares of one step may be off."""
 
 Shares = Callable[[Collection[PersonId]], Mapping[PersonId, float]]
-"""Returns a share above 0 for each of the clients that want something now."""
+"""Returns a share above 0 for each of the clients that compete now."""
 
 
 def equal_shares(clients: Collection[PersonId]) -> Mapping[PersonId, float]:
@@ -30,7 +30,7 @@ def equal_shares(clients: Collection[PersonId]) -> Mapping[PersonId, float]:
 
 
 def shares_by_worth(worth: Mapping[PersonId, int], clients: Collection[PersonId]) -> Mapping[PersonId, float]:
-    """Return shares in proportion to what the clients are worth; equal ones if nobody is worth anything.
+    """Return shares in proportion to the clients' worth; equal ones if nobody is worth anything.
 
     Because of the proportion, splitting work over several names gains nothing.
     """
@@ -42,7 +42,7 @@ def shares_by_worth(worth: Mapping[PersonId, int], clients: Collection[PersonId]
 
 
 class Turns:
-    """The virtual times of all clients that wait or waited lately."""
+    """Keeps the virtual times of all clients that wait or have waited lately."""
 
     def __init__(self, shares: Shares = equal_shares) -> None:
         self._shares = shares
@@ -50,7 +50,7 @@ class Turns:
         self._now = 0.0
 
     def first(self, clients: Collection[PersonId]) -> PersonId:
-        """Return the client that is furthest behind of all that want something now; of equals, the first one."""
+        """Return the client that is furthest behind; of equals, the first one."""
         times = self._current(clients)
         chosen = min(clients, key=times.__getitem__)
         self._now = times[chosen]
@@ -61,7 +61,7 @@ class Turns:
         return sorted(clients, key=self._current(clients).__getitem__)
 
     def divide(self, wanted: Mapping[PersonId, int], budget: int, piece: int) -> dict[PersonId, int]:
-        """Divide `budget`, each part to the client that is furthest behind; clients that get nothing are left out.
+        """Divide `budget`, each part to the client that is furthest behind. Clients that get nothing are left out.
 
         Args:
             piece: the size of a client's first part.
@@ -83,11 +83,11 @@ class Turns:
         return given
 
     def charge(self, given: Mapping[PersonId, int], rivals: Collection[PersonId], most: float = math.inf) -> None:
-        """Charge clients for what they were given.
+        """Charge clients for the amounts that they were given.
 
         Args:
-            rivals: all clients that want something now.
-            most: beyond this amount they are charged nothing.
+            rivals: all clients that compete now.
+            most: the largest amount for which a client can be charged ahead of the present time.
         """
         shares = self._shares({*rivals, *given})
         times = self._current(given)
@@ -96,7 +96,7 @@ class Turns:
             times[client] = min(times[client] + amount / shares[client], limit)
 
     def _current(self, clients: Collection[PersonId]) -> dict[PersonId, float]:
-        """Return the virtual times, with those of `clients` brought to the present and old ones dropped."""
+        """Return the virtual times after moving those of `clients` to the present and dropping old ones."""
         if len(self._times) > 4 * len(clients) + 64:
             self._times = {client: time for client, time in self._times.items() if time > self._now}
         for client in clients:

@@ -1,6 +1,9 @@
 """Announces this engine to its swarm: one record and one heartbeat, both kept up to date.
 
-join -> JOINING, with the target | go_online -> ONLINE, beating | tell, whenever the span changes | leave
+join:       JOINING, with the blocks that the engine is going to serve
+go_online:  ONLINE, with heartbeats
+announce:   again whenever the served span changes
+leave:      OFFLINE
 """
 
 from __future__ import annotations
@@ -24,22 +27,22 @@ from potluck_engine.compute.speed import Speed, speed_of_steps, throughput_tps
 from potluck_engine.network.node import Node
 from potluck_engine.serving.service import Service
 
-_UNKNOWN_DIGEST = "0" * 16  # of blocks that are still loading; no client uses a server that is JOINING
+_UNKNOWN_DIGEST = "0" * 16  # stands for blocks that are still loading; no client uses a server that is JOINING
 _NOT_MEASURED = Speed(0.0, 0.0)
 _ANNOUNCE_TIMEOUT_S = 30.0
 
 
 class Announcements:
-    """The announcements of one engine. `tell` announces the attributes besides the blocks that are served.
+    """The announcements of one engine. `announce` publishes the attributes and what is served.
 
     Attributes:
-        target: the blocks that the engine is going to serve.
+        target: the blocks that the engine is going to serve; a placeholder before `join`.
         window: how many blocks the engine can hold.
         stored: blocks whose files are on the disk.
     """
 
     def __init__(self, config: LaunchSpec, node: Node) -> None:
-        self.target = Span(0, 1)  # until `join`
+        self.target = Span(0, 1)
         self.window = 1
         self.stored: frozenset[int] = frozenset()
         self.speed = _NOT_MEASURED
@@ -52,11 +55,11 @@ class Announcements:
 
     @property
     def throughput_tps(self) -> float:
-        """Tokens a second through the target; 0 if it was never measured, or nothing is announced yet."""
+        """The tokens a second through the target; 0 if they were never measured, or nothing is announced yet."""
         return self._record().throughput_tps if self.speed.forward_tps and self._announcer is not None else 0.0
 
     def join(self, span: Span) -> None:
-        """Announce that `span` is being loaded. Call it again if the choice changes meanwhile."""
+        """Announce that `span` is being loaded. It may be called again with another span."""
         self.target, self._service = span, None
         if self._announcer is None:
             self._announcer = Announcer(
@@ -67,7 +70,7 @@ class Announcements:
             self._update()
 
     async def go_online(self, service: Service, speed: Speed) -> None:
-        """Announce that `service` has begun, however long that takes, and keep the heartbeat fresh."""
+        """Announce that `service` has begun, however long that takes, and send heartbeats from then on."""
         self._service, self.speed = service, speed
         if not self.target.covers(service.blocks.span):
             self.target = service.blocks.span
@@ -76,13 +79,13 @@ class Announcements:
         await self.stop_beating()
         self._beating = start_task(keep_running("sending heartbeats", self._beat))
 
-    async def tell(self) -> None:
+    async def announce(self) -> None:
         """Announce the present state. Raises NetworkError if nobody stores it."""
         self._update()
         await self.wait_announced()
 
     async def wait_announced(self) -> None:
-        """Return when an announcement is stored in the directory. Raises NetworkError if nobody stores it."""
+        """Wait until an announcement is stored in the directory. Raises NetworkError if nobody stores it."""
         if self._announcer is None:
             return
         try:
@@ -103,7 +106,7 @@ class Announcements:
     async def leave(self) -> None:
         """Announce OFFLINE, as far as the directory answers. Idempotent; `join` may follow.
 
-        It goes on if the caller is cancelled, and the next caller waits for the same announcement.
+        The announcement goes on if the caller is cancelled, and the next caller waits for the same one.
         """
         if self._announcer is not None:
             announcer, self._announcer = self._announcer, None
@@ -112,7 +115,7 @@ class Announcements:
             await asyncio.shield(self._leaving)
 
     async def _beat(self) -> None:
-        """Keep the heartbeat's figures fresh; the announcer decides when they go out."""
+        """Update the heartbeat's figures; the announcer decides when to send them."""
         while True:
             await asyncio.sleep(self._config.heartbeat_s)
             service = self._service
@@ -143,7 +146,7 @@ class Announcements:
         form = NumberFormat(serve.dtype, serve.quantization, serve.cache_quantization)
         span, digests, private_bytes = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 0
         adapters: tuple[str, ...] = ()
-        network_tps = network.link_mbps * 1e6 / 16  # of one number
+        network_tps = network.link_mbps * 1e6 / 16  # sixteen bits a number; divided by their number below
         if service is not None:
             whole, span, limits, form = service.blocks.whole, service.admission.kept, service.limits, service.format
             private_bytes = service.private.largest_bytes

@@ -1,14 +1,12 @@
-"""Changes the span of a service while it serves: blocks come one at a time, others go, the rest is not touched.
+"""Fetches the files of blocks, and changes the span of a service while it serves. The other blocks are not touched.
 
-    grow:   file on the disk -> block in memory and tried out, beside the steps of sessions -> served
+    fetch:  the files of a move at once; others in advance, so that a later move takes seconds
+    grow:   a file on the disk -> a block in memory, tried out beside the steps of sessions -> served
     shrink: announced -> sessions over these blocks leave, or are ended -> no longer served -> memory given back
 
-Everything that waits may be cancelled; an exchange of blocks that has begun is carried to its end. The caller holds
-the lock around all that loads or frees weights.
-
-Fetches the files of blocks: those of a move first, others in advance, so that a later move takes seconds.
-
-In advance only within the disk space that the user gave to downloads, one block at a time, the rarest first.
+Files are fetched in advance one block at a time, the rarest first, within the disk space that the user allows.
+Everything that waits may be cancelled; an exchange of blocks that has begun is carried to its end. The caller holds the
+lock around everything that loads or frees weights.
 """
 
 from __future__ import annotations
@@ -24,20 +22,19 @@ from potluck.blocks.span.reshaping import NotReshapableError, reshape_span
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
-from potluck.tasks import cancel_and_wait, run_to_end, start_task
+from potluck.tasks import cancel_and_wait, in_own_thread, run_to_end, start_task
 from potluck_engine.life.announcements import Announcements
 from potluck_engine.placement.choose import prefetch_order
 from potluck_engine.placement.swarm_map import SwarmMap
-from potluck_engine.serving.admission import in_thread
 from potluck_engine.serving.service import Service
 
 log = logging.getLogger(__name__)
 
-HAND_OVER_S = 10.0  # for sessions to go on elsewhere; clients that decode need about one
-HURRIED_S = 2.0  # while others wait for blocks that nobody serves: sessions stuck there never hear of it
+HAND_OVER_S = 10.0  # lets sessions continue elsewhere; clients that decode need about one
+HURRIED_S = 2.0  # the same while blocks are served by nobody: sessions that are stuck there never learn of the move
 
 LoadBlocks = Callable[[Span], Awaitable[BlockSpan]]
-"""Loads some blocks and tries them out."""
+"""Loads some blocks and tries them out. Raises PotluckError."""
 
 
 async def grow(service: Service, block: int, load: LoadBlocks) -> None:
@@ -49,24 +46,24 @@ async def grow(service: Service, block: int, load: LoadBlocks) -> None:
     pieces = [new, old] if block < old.span.start else [old, new]
     span = Span(pieces[0].span.start, pieces[1].span.end)
     try:
-        await _exchange(service, await in_thread(lambda: reshape_span(pieces, span)))
+        await _exchange(service, await in_own_thread(lambda: reshape_span(pieces, span)))
     finally:
         if service.blocks.span != span:
             await asyncio.to_thread(new.free)
     log.info("layer %d is served, all together %s", block + 1, span.layers)
 
 
-async def shrink(service: Service, kept: Span, tell: Callable[[], Awaitable[None]], *, patience_s: float) -> None:
+async def shrink(service: Service, kept: Span, announce: Callable[[], Awaitable[None]], *, patience_s: float) -> None:
     """Serve only `kept` after sessions had `patience_s` to leave. Raises PotluckError; then nothing has changed.
 
     Args:
-        tell: announces which blocks are kept.
+        announce: tells the swarm which blocks are kept.
     """
     old = service.blocks.whole
-    whole = await in_thread(lambda: reshape_span([old], kept))
+    whole = await in_own_thread(lambda: reshape_span([old], kept))
     service.admission.kept = kept
     try:
-        await tell()
+        await announce()
         await service.hand_over(kept, patience_s=patience_s)
         await _exchange(service, whole)
     finally:
@@ -92,10 +89,10 @@ def _free(blocks: BlockSpan, gone: list[int]) -> None:
 
 
 class BlockFetching:
-    """Keeps `announcements.stored` up to date with the files on the disk.
+    """Fetches files of blocks, and keeps `announcements.stored` up to date with the files on the disk.
 
     Args:
-        disk_bytes: what the files of the model may take; 0: nothing is fetched in advance.
+        disk_bytes: how much the files of the model may take; 0: nothing is fetched in advance.
     """
 
     def __init__(self, announcements: Announcements, files: BlockFiles, disk_bytes: int) -> None:
@@ -105,14 +102,14 @@ class BlockFetching:
         self._in_advance: asyncio.Task[None] | None = None
 
     async def fetch(self, blocks: Iterable[int]) -> None:
-        """Return when the files of these blocks are on the disk. Raises PotluckError."""
+        """Fetch the files of these blocks that are not on the disk. Raises PotluckError."""
         for block in blocks:
             if block not in self._announcements.stored:
-                await in_thread(partial(self._files.fetch, block))
-                self._announcements.stored = await in_thread(self._files.stored)
+                await in_own_thread(partial(self._files.fetch, block))
+                self._announcements.stored = await in_own_thread(self._files.stored)
 
-    def go_on(self, swarm_map: SwarmMap) -> None:
-        """Begin with the next block if none is being fetched, there is room, and the network is free for it."""
+    def prefetch(self, swarm_map: SwarmMap) -> None:
+        """Begin to fetch one more block if none is being fetched, there is room, and the network is free for it."""
         if self._in_advance is not None and not self._in_advance.done():
             return
         wanted = prefetch_order(swarm_map)
@@ -121,12 +118,12 @@ class BlockFetching:
             self._in_advance = start_task(self._fetch_in_advance(wanted[0]))
 
     async def stop(self) -> None:
-        """Stop waiting. The download goes on in its thread, and its file is there when it is needed."""
+        """Stop waiting. A download goes on in its thread, so that its file is there when it is needed."""
         await cancel_and_wait(self._in_advance)
 
     async def _fetch_in_advance(self, block: int) -> None:
         try:
             await self.fetch([block])
-            await self._announcements.tell()
+            await self._announcements.announce()
         except PotluckError as error:
             log.info("layer %d is not fetched in advance: %s", block + 1, error.message)

@@ -7,13 +7,13 @@
     restore:  bring the same span up again with the same host
     reload:   give up the span and bring up another one, where blocks cannot be exchanged while serving
 
-All three of `start`, `restore` and `reload` end in `_bring_up`. If files changed on disk and blocks are read from them
-while they compute, or must be loaded again, the engine gives up its span until the files are right. If a device or the
-peer-to-peer process is lost, it ends, and whoever started it starts another one. Decides nothing: `placement` and the
-daemon do.
+`start`, `restore` and `reload` all end in `_bring_up`. The engine gives up its span until its files are right again if
+they changed on disk and blocks are read from them while they compute, or must be loaded again. If a device or the
+peer-to-peer process is lost, the engine ends, and its starter starts another one. The engine decides nothing: that is
+up to `placement` and the daemon.
 
-Whatever loads or frees weights holds `_changing`, and looks at what it depends on after it has taken that. A change
-that a watch makes and that fails ends the engine, because nobody knows what is loaded then.
+Whatever loads or frees weights holds `_changing`, and checks what it depends on after it has taken that lock. The
+engine ends if a change fails that one of its own watches made, because nobody knows what is loaded then.
 """
 
 from __future__ import annotations
@@ -47,42 +47,47 @@ from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
 from potluck.sentences import sentence, verbatim
-from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running, run_to_end, run_until_first_ends
+from potluck.tasks import (
+    BackgroundTasks,
+    cancel_and_wait,
+    in_own_thread,
+    keep_running,
+    run_to_end,
+    run_until_first_ends,
+)
 from potluck_engine.compute.failures import INTERVAL_S, DeviceLostError, DeviceWatch, FileWatch, MemoryWatch
 from potluck_engine.compute.speed import Speed
 from potluck_engine.life.announcements import Announcements
 from potluck_engine.life.rebalancing import Rebalancer
 from potluck_engine.network.node import Node, StartHost
 from potluck_engine.ranks.processes import RankProcesses
-from potluck_engine.serving.admission import in_thread
 from potluck_engine.serving.audits import Examiner
 from potluck_engine.serving.handlers import Handlers
 from potluck_engine.serving.output_head import HeadServer
 from potluck_engine.serving.receipts import Tabs
 from potluck_engine.serving.service import Service
 from potluck_engine.weights.block_loader import BlockLoader
+from potluck_engine.weights.checkpoints import MemberSource, open_for_swarm
 from potluck_engine.weights.fitting import block_stack
-from potluck_engine.weights.loading import open_for_swarm
-from potluck_engine.weights.pinned_files import MemberSource
 
 log = logging.getLogger(__name__)
 
-_REASON_S = 5.0  # for a load to fail after a device was lost
-_GOODBYE_S = 0.3  # for the swarm to hear it while somebody waits for the memory
-_EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
-_IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
-_LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
+_REASON_S = 5.0  # waits for the error of a load after a device was lost
+_GOODBYE_S = 0.3  # bounds the announcement while somebody waits for the memory
+_EXAMINE_WAIT_S = 20.0  # lets sessions end before the weights are reloaded
+_IDLE_WAIT_S = 600.0  # waits for a moment without sessions, in which connections may end
+_LOAD_AGAIN_S = 5.0  # lets the writer of files that were found wrong finish
 
 
 class Engine:
-    """Serves one span: `async with Engine(spec, ...)`, or `start()` and `stop()`.
+    """An engine that serves one span: `async with Engine(spec, ...)`, or `start()` and `stop()`.
 
     Attributes:
-        service: what is served, or was before the device was given back; None before that.
+        service: the span in service, or the last one if the device was given back; None before the first one.
     """
 
-    _checkpoint: Checkpoint  # once it is open
-    _loop: asyncio.AbstractEventLoop  # from `start` on
+    _checkpoint: Checkpoint  # set by `_open`
+    _loop: asyncio.AbstractEventLoop  # set by `start`
 
     def __init__(
         self,
@@ -93,22 +98,22 @@ class Engine:
         tabs: Tabs | None = None,
         callbacks: HostConfig = HostConfig(),  # noqa: B008 (frozen)
     ) -> None:
-        """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`).
+        """Prepare an engine for a `spec` that leaves nothing open (see `fitting.resolve_spec`).
 
         Args:
-            callbacks: what the host tells of members goes to these.
+            callbacks: called with what the host learns about members.
         """
         self.spec = spec
         self.tabs = tabs or Tabs()
-        told = replace(
+        callbacks_of_host = replace(
             callbacks,
-            on_news=self._hear_news,
+            on_news=self._receive_records,
             on_waiting=lambda error: on_event(
                 events.Waiting(error.sentence, error.denial) if error else events.Waiting()
             ),
             on_nearby=lambda found: on_event(events.Nearby(found)),
         )
-        self.node = Node(spec, start_host, told)
+        self.node = Node(spec, start_host, callbacks_of_host)
         self.device = DeviceWatch(torch.device(spec.serve.device), self._lose_device)
         self.loader = BlockLoader(spec, self.device)
         self.service: Service | None = None
@@ -117,15 +122,15 @@ class Engine:
         self._background = BackgroundTasks()
         self._examiner = Examiner(spec.membership.reports, self._examine)
         self._announcements = Announcements(spec, self.node)
-        self._mover: Rebalancer | None = None  # None: the user chose the blocks
-        self._handlers: Handlers | None = None  # registered once in the life of a host
+        self._mover: Rebalancer | None = None  # None if the user chose the blocks
+        self._handlers: Handlers | None = None  # registered once in a host's life
         self._files = FileWatch()
-        self._changed_file = ""  # that the daemon knows of; empty: all are right
-        self._lacks_files = False  # the span was given up, and comes back when its files are right
-        self._is_away = False  # since `drain` or `offload`, until `restore`
-        self._duty = 1.0  # share of the time in which it computes
-        self._load_at = 0.0  # not before this time, monotonic
-        self._failed: asyncio.Queue[PotluckError] = asyncio.Queue()  # why the engine cannot go on
+        self._changed_file = ""  # the one that was last reported; empty: all are right
+        self._lacks_files = False  # whether the span was given up until its files are right
+        self._is_away = False  # whether `drain` or `offload` was called after the last `restore`
+        self._duty = 1.0  # the share of the time in which it computes
+        self._load_at = 0.0  # the earliest time of the next load, monotonic
+        self._failed: asyncio.Queue[PotluckError] = asyncio.Queue()  # reasons why the engine cannot go on
         self._changing = asyncio.Lock()
         self._ends = HeadServer(spec, lambda: self.service, self._changing)
 
@@ -137,20 +142,19 @@ class Engine:
         await self.stop()
 
     def metrics(self) -> EngineMetrics:
-        """Return what the engine counts; all zero before it serves."""
+        """Return the engine's counts, which are zero before it serves."""
         return EngineMetrics() if self.service is None else self.service.metrics()
 
     def throttle(self, duty: float) -> None:
-        """Compute in this share of the time until the next `restore`."""
+        """Compute during this share of the time, until the next `restore`."""
         self._duty = duty
         if self.service is not None:
             self.service.compute.duty = duty
 
     async def start(self) -> None:
-        """Return once the span is served and the directory says so. Clean up after a failure.
+        """Start everything, and return once the span is served and the directory says so.
 
-        Raises:
-            PotluckError: with what to do about it.
+        Raises PotluckError with a hint for people; then everything is stopped again.
         """
         begin = time.monotonic()
         self._loop = asyncio.get_running_loop()
@@ -169,12 +173,12 @@ class Engine:
             raise
         for what, watch in (
             ("looking for changed files", self._watch_files),
-            ("reading files again", self._files.look_slowly),
+            ("reading files again", self._files.reread),
             ("checking weights in memory", self._watch_memory),
         ):
             self._background.start(keep_running(what, watch))
         self._background.start(self._watch_host())
-        self._background.start(self._fetch_ends())
+        self._background.start(self._fetch_client_files())
         if self.spec.head_socket is not None:
             await self._ends.start(self._checkpoint, self.spec.head_socket)
 
@@ -197,15 +201,16 @@ class Engine:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nobody uses this server, nothing changes, and no other process computes with it."""
+        """Return whether nobody uses this server, nothing changes, and no other process computes for it."""
         service = self.service
         has_work = service is None or not service.sessions.is_empty or self._changing.locked()
         return not has_work and self.loader.ranks is None
 
     async def leave(self) -> bool:
-        """Tell the swarm that this server is gone. Return whether it took the news at once.
+        """Tell the swarm that this server is gone. Return whether the announcement was stored at once.
 
-        Then the process may end if it `is_idle`. Otherwise `stop` frees the memory while the news is on its way.
+        If so, and if the engine `is_idle`, its process may end. Otherwise `stop` frees the memory while the
+        announcement is on its way.
         """
         self._served.admission.leaving = True
         with contextlib.suppress(TimeoutError):
@@ -215,33 +220,37 @@ class Engine:
         return False
 
     async def drain(self) -> None:
-        """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""
+        """Leave the swarm's directory and refuse new sessions, while open ones go on. `restore` undoes it.
+
+        Event: Offline.
+        """
         async with self._standing_still() as service:
             self._is_away = True
             await self._refuse_new(service)
             await self._leave_directory()
 
     async def offload(self) -> None:
-        """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the memory.
+        """Give the device back: tell the swarm, end sessions so that they continue elsewhere, and free the memory.
 
         Return when the announcement is out and the memory is free; neither waits for the other. The node stays, so that
-        others still find the swarm by it. Events: Offline when the announcement is out, Freed.
+        others can still find the swarm through it. Events: Offline when the announcement is out, and Freed.
         """
         async with self._standing_still() as service:
             self._is_away = True
             await self._give_up(service, on_freed=lambda: self._on_event(events.Freed()))
 
     async def restore(self) -> None:
-        """Take the weights again, or load them anew, and return to the swarm; if files changed, once they are right.
+        """Restore the weights, or load them anew, and return to the swarm. Raises PotluckError, as `start`.
 
-        After `drain` the weights are still there, and the open sessions go on. Raises PotluckError, as `start`.
+        If files have changed, the return waits until they are right. After `drain` the weights are still there, and the
+        open sessions go on.
         """
         async with self._changing:
             service = self._served
             self._is_away = False
-            self.throttle(1.0)  # the daemon tells it anew
+            self.throttle(1.0)  # the daemon sends its throttle again
             if service.is_over:
-                await service.end()  # whoever ended it may have been cancelled
+                await service.end()  # the task that began to end it may have been cancelled
                 await self._bring_back(service)
             else:
                 service.admission.leaving = False
@@ -250,15 +259,15 @@ class Engine:
 
     @contextlib.asynccontextmanager
     async def _standing_still(self) -> AsyncIterator[Service]:
-        """Let nothing else change in the body, and nothing move in it or after it."""
-        await cancel_and_wait(self._examiner.examination)  # both may be in the middle of a change
+        """Let nothing else change while the body runs, and let nothing move from then on."""
+        await cancel_and_wait(self._examiner.examination)  # an examination or a move may be in the middle of a change
         await self._stop_moving()
         async with self._changing:
-            await self._stop_moving()  # whoever changed something meanwhile has started it again
+            await self._stop_moving()  # a change that ended meanwhile has started the rebalancer again
             yield self._served
 
     async def run(self) -> None:
-        """Start, and serve for as long as that is possible. Raises PotluckError, as `start` and `wait_lost`."""
+        """Start, and serve as long as that is possible. Raises PotluckError, as `start` and `wait_lost`."""
 
         async def serve() -> None:
             await self.start()
@@ -267,7 +276,7 @@ class Engine:
         await run_until_first_ends(serve(), self.wait_lost())
 
     async def wait_lost(self) -> None:
-        """Raise when this engine cannot go on.
+        """Wait until this engine cannot go on, and raise the reason.
 
         Raises:
             PotluckError: the peer-to-peer process ended by itself, a device failed for good, or no blocks could be
@@ -277,7 +286,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _ending_if_it_fails(self) -> Iterator[None]:
-        """Make `wait_lost` raise what fails in the body, so that another process begins afresh."""
+        """Make `wait_lost` raise the error of the body, so that another process begins afresh."""
         try:
             yield
         except Exception as error:
@@ -285,13 +294,13 @@ class Engine:
             self._failed.put_nowait(error if isinstance(error, PotluckError) else PotluckError(f"it failed: {error}"))
 
     def _lose_device(self, error: DeviceLostError) -> None:
-        """Make `wait_lost` raise, so that this process ends and another one begins with a fresh device. Any thread."""
+        """Make `wait_lost` raise, so that another process begins with a fresh device. Any thread may call it."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._failed.put_nowait, error)
 
     @property
     def is_between(self) -> bool:
-        """Return whether it loads or frees weights while no session is open."""
+        """Return whether weights are being loaded or freed while no session is open."""
         return self.service is None or (self.service.is_over and self._changing.locked())
 
     @property
@@ -304,10 +313,10 @@ class Engine:
 
     async def _open(self) -> None:
         members = MemberSource(self.node.member_files, self._loop)
-        self._checkpoint = self.loader.checkpoint = await in_thread(partial(open_for_swarm, self.spec, members))
+        self._checkpoint = self.loader.checkpoint = await in_own_thread(partial(open_for_swarm, self.spec, members))
 
     async def _enter(self, opening: asyncio.Task[None], begin: float) -> None:
-        """Reach the swarm, tell it what will be served, and serve it. Pinned blocks are loaded meanwhile."""
+        """Join the swarm, announce what will be served, and serve it; blocks that the user chose load meanwhile."""
         pinned, announcements = self.spec.span, self._announcements
         loading = None if pinned is None else asyncio.create_task(self._load(opening, pinned))
         try:
@@ -319,9 +328,9 @@ class Engine:
                 mover = Rebalancer(
                     self.spec,
                     announcements,
-                    load=self.loader.tried_out,
+                    load=self.loader.load_tried,
                     reload=self._reload,
-                    on_event=self._tell_move,
+                    on_event=self._report_move,
                     changing=self._changing,
                 )
                 await opening
@@ -333,7 +342,7 @@ class Engine:
             await cancel_and_wait(loading)
 
     async def _join(self, loading: asyncio.Task[Any]) -> None:
-        """Join the network, however long that takes, unless the checkpoint cannot be used. Raises PotluckError."""
+        """Join the network, however long that takes. Raises PotluckError at once if the checkpoint cannot be used."""
         joining = asyncio.create_task(self.node.start())
         try:
             await asyncio.wait((joining, loading), return_when=asyncio.FIRST_COMPLETED)
@@ -348,10 +357,10 @@ class Engine:
         return await self.loader.run(partial(self.loader.load, span))
 
     async def _bring_up(self, loading: Awaitable[BlockSpan], begin: float) -> None:
-        """Check and serve the blocks that `loading` returns, then announce ONLINE. JOINING is announced already."""
+        """Check and serve the blocks that `loading` returns, and announce ONLINE. JOINING is announced already."""
         self._on_event(events.Joining(self.node.peer_id, self._announcements.target))
         blocks = await loading
-        self._tell_loaded(blocks)
+        self._report_loaded(blocks)
         grown = len(blocks.span) if self._mover is None else self._mover.max_blocks(blocks)
         service, speed = await Service.begin(
             *(blocks, self.spec, self.tabs, self.node.host.budgets, self.device), max_blocks=grown
@@ -369,16 +378,16 @@ class Engine:
         if self._handlers is None:
             host, swarm = self.node.host, self.spec.swarm
             self.tabs.begin(host, swarm, await asyncio.to_thread(self._checkpoint.block_parameters))
-            heard = self._format_of, self._confirm
-            self._handlers = Handlers(service, host, version("potluck"), adapter_for(swarm), *heard)
+            reports = self._format_of, self._confirm
+            self._handlers = Handlers(service, host, version("potluck"), adapter_for(swarm), *reports)
             await self._handlers.register()
         self._handlers.state = service
 
     async def _go_online(self, service: Service, speed: Speed, begin: float) -> None:
-        """Announce ONLINE for what is served, and begin to measure and to move."""
+        """Announce ONLINE for `service`, and begin to measure and to move."""
         await self._announcements.go_online(service, speed)
         self.node.measure(self._peers_to_measure)
-        self.node.watch_reach(self._wait_idle, self._announcements.tell)
+        self.node.watch_reach(self._wait_idle, self._announcements.announce)
         span, seconds = service.blocks.span, time.monotonic() - begin
         log.info("online with layers %s after %.2f s", span.layers, seconds)
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
@@ -386,17 +395,17 @@ class Engine:
             self._mover.start(service)
 
     async def _bring_back(self, ended: Service, *, loads: bool = False) -> None:
-        """Bring up the span that was served before, with the same weights, or wait for its files.
+        """Bring up the span that was served before, with the same weights, or begin to wait for its files.
 
         Args:
-            loads: read the weights from their files in any case.
+            loads: whether to read the weights from their files in any case.
         """
         blocks = ended.blocks
         take: Callable[[], BlockSpan] = partial(self.loader.load_same, blocks.whole)
         if blocks.is_restorable and not self._lacks_files and not loads:
             take = blocks.restored
         else:
-            blocks.whole.weights.drop()  # else the weights would be in RAM twice
+            blocks.whole.weights.drop()  # otherwise the weights would be in RAM twice
         try:
             await self._bring_up_again(self._announcements.target, take)
         except CheckpointError as error:
@@ -407,17 +416,17 @@ class Engine:
             self._lacks_files = False
 
     async def _bring_up_again(self, target: Span, take: Callable[[], BlockSpan]) -> None:
-        """Announce that `target` will be served and bring up what `take` returns of it."""
+        """Announce that `target` will be served, and bring up the blocks that `take` returns."""
         begin = time.monotonic()
         self._announcements.join(target)
         await self._bring_up(self.loader.run(take), begin)
 
-    def _tell_move(self, event: events.EngineEvent) -> None:
+    def _report_move(self, event: events.EngineEvent) -> None:
         self._on_event(event)
         if isinstance(event, events.Settled):  # a move loads and frees blocks one by one
-            self._tell_loaded(self._served.blocks.whole)
+            self._report_loaded(self._served.blocks.whole)
 
-    def _tell_loaded(self, blocks: BlockSpan) -> None:
+    def _report_loaded(self, blocks: BlockSpan) -> None:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
         placement, spec = blocks.weights.placement, self.spec
         log.info("loaded layers %s, %.1f MB; weights: %s", blocks.span.layers, num_bytes / 1e6, placement)
@@ -446,14 +455,14 @@ class Engine:
     async def _give_up(
         self, service: Service, *, patience_s: float = 0.0, on_freed: Callable[[], None] = lambda: None
     ) -> None:
-        """Leave the swarm, give sessions `patience_s` to leave by themselves, and free everything."""
+        """Leave the swarm, give sessions `patience_s` to leave on their own, and free everything."""
 
         async def end() -> None:
             if patience_s:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
             await self._ends.forget()
-            await self.loader.settled()
+            await self.loader.wait_settled()
             await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.serve.device)))
             on_freed()
 
@@ -465,7 +474,7 @@ class Engine:
         async with self._changing:
             before = self._served.blocks.span
             await self._give_up(self._served, patience_s=patience_s)
-            if self._served.blocks.whole.weights.placement.split:  # RAM may not hold the experts of both spans
+            if self._served.blocks.whole.weights.placement.split:  # RAM may be too small for the experts of both spans
                 self._served.blocks.whole.weights.drop()
             try:
                 await self._bring_up_again(target, partial(self.loader.load, first))
@@ -475,20 +484,20 @@ class Engine:
                 )
                 with self._ending_if_it_fails():
                     await self._bring_up_again(before, partial(self.loader.load, before))
-                raise  # so that the caller doesn't try it again at once
+                raise  # keeps the caller from trying it again at once
 
     # --- watches -----------------------------------------------------------------------------------------------------
 
-    def _hear_news(self, news: list[bytes]) -> None:
-        """Pass on what is new of the members. If somebody reports this computer, look at its weights."""
-        self._on_news(news)
+    def _receive_records(self, records: list[bytes]) -> None:
+        """Pass new records about members on, and have the weights examined if one reports this computer."""
+        self._on_news(records)
         if self.node.is_joined:
-            self._examiner.hear(news, self.node.host.identity.public_key)
+            self._examiner.receive(records, self.node.host.identity.public_key)
 
     async def _examine(self) -> bool:
-        """Reload the weights, because somebody got wrong results, and compare them with what was in memory.
+        """Reload the weights, because somebody got wrong results, and compare them with those that were in memory.
 
-        Return False if nobody else serves the blocks, or this engine serves none now.
+        Return False, and do nothing, if nobody else serves the blocks or this engine serves none now.
         """
         async with self._changing:
             service = self._served
@@ -511,13 +520,13 @@ class Engine:
         return True
 
     async def _sums_of(self, blocks: BlockSpan) -> dict[str, int]:
-        """Return the sums of the weights in memory, by name; none of blocks that stream through slots."""
+        """Return the sums of the weights in memory by name; nothing if blocks stream through slots."""
         if blocks.weights.stream is not None:
             return {}
         sums = {}
         for name, parameter in blocks.decoder.named_parameters():
             summing = asyncio.to_thread(self.device.run, partial(weight_checksum, parameter.detach()))
-            sums[name] = await run_to_end(summing)  # nothing is freed meanwhile
+            sums[name] = await run_to_end(summing)  # a cancellation must not free weights that a thread still reads
         return sums
 
     async def _others_cover(self, service: Service) -> bool:
@@ -535,20 +544,21 @@ class Engine:
         await ranks.wait_lost()
         self.device.has_lost = True
         if self.service is None:
-            await asyncio.sleep(_REASON_S)  # an error of this process says more
+            await asyncio.sleep(_REASON_S)  # an error of this process's own says more
         self._failed.put_nowait(PotluckError("a device failed", hint="the log has the last words of its process"))
 
     async def _watch_files(self) -> None:
-        """Tell when files changed or are right again. Give the span up or bring it back where it needs them."""
+        """Report files that changed or are right again, and give the span up or bring it back if it needs them."""
         while True:
             await asyncio.sleep(INTERVAL_S)
             service = self._served
-            file = await self._files.look(service.blocks.whole.weights.origins)
+            file = await self._files.check(service.blocks.whole.weights.origins)
             async with self._changing:
                 if self.service is service:
-                    await self._heed_files(service, file)
+                    await self._handle_files(service, file)
 
-    async def _heed_files(self, service: Service, file: str) -> None:
+    async def _handle_files(self, service: Service, file: str) -> None:
+        """Act on the name of a changed file, or on "" if all are right."""
         stream, is_news = service.blocks.whole.weights.stream, file != self._changed_file
         if self._lacks_files:
             if not file and not self._is_away and time.monotonic() >= self._load_at:
@@ -577,13 +587,13 @@ class Engine:
         self._on_event(events.FilesChanged(file, is_served=False))
 
     async def _watch_memory(self) -> None:
-        """Make `wait_lost` raise if weights in memory changed: another process then loads them anew."""
+        """Make `wait_lost` raise if weights in memory changed, so that another process loads them anew."""
         watch = MemoryWatch(self.device)
         while True:
-            async with self._changing:  # nothing is freed meanwhile
+            async with self._changing:  # keeps the weights from being freed
                 blocks = self._served.blocks.whole
                 is_watched = blocks.weights.stream is None  # slots hold one block after another
-                name = await watch.look(blocks.decoder) if is_watched else ""
+                name = await watch.check_next(blocks.decoder) if is_watched else ""
             if name:
                 log.error("the weights %s changed in memory", name)
                 hint = "test this computer's memory, and that of its GPU"
@@ -593,21 +603,21 @@ class Engine:
                 return
             await asyncio.sleep(watch.pause_s)
 
-    async def _fetch_ends(self) -> None:
-        """Get the files that only clients need, so that this computer's chat finds them, if members have the model."""
+    async def _fetch_client_files(self) -> None:
+        """Fetch the files that only clients need if members have the model, so that this computer's chat finds them."""
         checkpoint = self._checkpoint
         if not checkpoint.is_pinned:
             return
         try:
-            files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside)
-            await in_thread(lambda: checkpoint.fetch(files))
+            files = await in_own_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside)
+            await in_own_thread(lambda: checkpoint.fetch(files))
         except PotluckError as error:
             log.info("the files for clients are not here yet: %s", error.message)
 
-    # --- what others ask ---------------------------------------------------------------------------------------------
+    # --- answers to the node and the handlers ------------------------------------------------------------------------
 
     async def _peers_to_measure(self) -> tuple[Iterable[LiveServer], Span | None]:
-        """Return the servers of the swarm and the span that is served; nothing while the device is given back."""
+        """Return the swarm's servers and the span that is served; no servers while this engine is leaving."""
         service = self._served
         if service.admission.leaving:
             return (), None
@@ -617,7 +627,7 @@ class Engine:
         return await self._served.sessions.wait_gone(timeout_s=_IDLE_WAIT_S)
 
     async def _format_of(self, peer: PeerId) -> NumberFormat | None:
-        """Return in which format a server says that it computes. Raises PotluckError."""
+        """Return the number format that a server announces; None for one that serves nothing. Raises PotluckError."""
         servers = await self.node.directory.fetch()
         return next((server.record.format for server in servers if server.peer_id == peer), None)
 
@@ -626,7 +636,7 @@ class Engine:
 
 
 async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:
-    """Return whether blocks cannot be read from their files any more; files that are open may outlive their names."""
+    """Return whether blocks can no longer be read from their files; open files may outlive their names."""
     try:
         if is_suspect:
             await asyncio.to_thread(stream.check)

@@ -1,21 +1,21 @@
-"""Decides which session gets the next pages of the KV cache. Pure: counts only; `paging.py` carries it out.
+"""Decides which session gets the next pages of the KV cache. Pure: it only counts, and `paging.py` carries it out.
 
 A request that fits is granted at once. Otherwise it waits in line until its deadline:
 
-    - Small requests may pass a large one `MAX_PASSES` times; after that none passes, so that none starves.
+    - Small requests may pass a large one `MAX_PASSES` times; after that none passes, so that no request starves.
     - While people compete, each is entitled to an equal share of all pages. A request within its person's share goes
-      before any beyond it, so that one person with many sessions can fill an idle server but cannot keep others out.
-    - Pages that the first in line lacks are taken from sessions that have been idle for a while, of people beyond
-      their share first and longest idle first; then from those that wait behind it. These pages are spilled, not lost.
+      before all others, so that one person with many sessions can fill an idle server but cannot keep others out.
+    - Pages that the first request lacks are taken from sessions that have been idle for a while: of people beyond their
+      share first, and longest idle first. Then they are taken from sessions that wait behind it. These sessions are
+      spilled, not lost.
     - Pages that are reserved for a person with a quote are not free for others.
     - Spare sessions, which only stand by for another server, wait behind all others, take nothing from anybody, and
       lose their pages first. They don't count towards anybody's share.
 
-Reserves memory for a moment for clients that asked for a quote. Shared by the asyncio and the compute thread.
-
-A reservation lasts seconds and ends by itself, or with the first pages that a session of its person takes. One person
-can hold half of the free pages and all people together three quarters, however often they ask, so that some pages are
-left for clients that ask for no quotes.
+Clients that ask for a quote have memory reserved for them for some seconds. A reservation ends by itself, or with the
+first pages that a session of its person takes. One person can reserve half of the free pages and all people together
+three quarters, however often they ask, so that some pages are left for clients that ask for no quotes. The asyncio and
+the compute thread share the reservations.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Reservation:
 
 
 class Reservations:
-    """The present reservations, oldest first."""
+    """The reservations that hold at present, the oldest first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: tuple[Reservation, ...] = ()
 
-    def hold(self, person: PersonId, *, pages: int, rows: int, free: int, now: float) -> int:
+    def reserve(self, person: PersonId, *, pages: int, rows: int, free: int, now: float) -> int:
         """Reserve up to `pages` of the `free` ones for `person`. Return how many are reserved."""
         with self._lock:
             held = self._current(now)
@@ -61,18 +61,18 @@ class Reservations:
             self._held = (*held, Reservation(person, granted, rows, now + HELD_S))[-_MAX_ALL:]
             return granted
 
-    def use(self, person: PersonId) -> None:
-        """End the person's oldest reservation, because a session of it took its first pages."""
+    def consume(self, person: PersonId) -> None:
+        """End a person's oldest reservation, because one of their sessions took its first pages."""
         with self._lock:
             first = next((each for each in self._held if each.person == person), None)
             self._held = tuple(each for each in self._held if each is not first)
 
     def pages(self, now: float, *, besides: PersonId | None = None) -> int:
-        """Return how many pages are reserved, `besides` those for one person."""
+        """Return how many pages are reserved, without those for the person `besides`."""
         return _pages(each for each in self._current(now) if each.person != besides)
 
     def rows(self, now: float) -> int:
-        """Return how many rows the expected sessions have."""
+        """Return how many rows the quoted sessions have."""
         return sum(each.rows for each in self._current(now))
 
     def next_end(self, now: float) -> float | None:
@@ -88,18 +88,24 @@ def _pages(reservations: Iterable[Reservation]) -> int:
 
 
 MAX_PASSES = 16
-IDLE_S = 1.0  # between steps: longer than the pause of a decoding client, shorter than that of a reading person
+IDLE_S = 1.0  # longer than a decoding client's pause between steps, shorter than that of a person who reads
 
 
 @dataclass(slots=True, eq=False)
 class Holder:
-    """What counts of a session here: the pages it holds, none if it is new or spilled, and whether it can lose them."""
+    """A session that holds or needs pages.
+
+    Attributes:
+        pages: how many it holds; 0 if it is new or spilled.
+        is_running: whether a step of it has its memory and is not answered.
+        pinned_until: the time before which it cannot be spilled, see `Spill`.
+    """
 
     person: PersonId
     pages: int = 0
-    is_running: bool = False  # a step of it has its memory and is not answered
+    is_running: bool = False
     used_at: float = 0.0
-    pinned_until: float = 0.0  # cannot be spilled before, see `Spill`
+    pinned_until: float = 0.0
     is_spare: bool = False
 
 
@@ -110,12 +116,12 @@ class PageRequest:
     holder: Holder
     pages: int
     deadline: float
-    passes: int = 0  # later requests that were granted before this one
+    passes: int = 0  # how many later requests were granted before this one
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Give the pages, then add them to `holder.pages`."""
+    """Give the pages to the holder, and add them to `holder.pages`."""
 
     request: PageRequest
 
@@ -129,7 +135,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Take all pages of this session and say what its request needs then, or set `pinned_until` to a later time.
+    """Take all pages of this session, and update what its request needs then; or set `pinned_until` to a later time.
 
     A spare session is ended instead.
     """
@@ -142,7 +148,7 @@ class PageAdmission:
 
     def __init__(self, num_pages: int) -> None:
         self.num_pages = num_pages
-        self.holders: dict[Holder, None] = {}  # by when they came
+        self.holders: dict[Holder, None] = {}  # the oldest first
         self.reservations = Reservations()
         self._line: list[PageRequest] = []
 
@@ -152,11 +158,11 @@ class PageAdmission:
 
     @property
     def most_wanted(self) -> int:
-        """Number of pages of the largest request in line."""
+        """The number of pages of the largest request in line."""
         return max((request.pages for request in self._line if not request.holder.is_spare), default=0)
 
-    def ask(self, request: PageRequest) -> None:
-        """Put a request in line, one for each session; `next` decides on it."""
+    def enqueue(self, request: PageRequest) -> None:
+        """Put a request in line, at most one for each session; `next` decides on it."""
         self._line.append(request)
 
     def withdraw(self, holder: Holder) -> None:
@@ -164,7 +170,7 @@ class PageAdmission:
         self._line = [request for request in self._line if request.holder is not holder]
 
     def next(self, now: float, free: int) -> Grant | Refuse | Spill | None:
-        """Return what to do now; call it again after doing that, until it returns None."""
+        """Return the next action, or None. Call it again after each action."""
         if not self._line:
             return None
         for request in self._line:
@@ -174,7 +180,7 @@ class PageAdmission:
         granted = next((request for request in order if request.pages <= self._free_for(request, now, free)), None)
         if granted is not None:
             if not granted.holder.pages:
-                self.reservations.use(granted.holder.person)
+                self.reservations.consume(granted.holder.person)
             place = self._line.index(granted)
             for passed in self._line[:place]:
                 passed.passes += 1
@@ -187,7 +193,7 @@ class PageAdmission:
         return None if late is None else self._refuse(late)
 
     def wake_at(self, now: float) -> float | None:
-        """Return the time at which `next` may decide differently although no pages were freed."""
+        """Return the time at which `next` may decide differently even if no pages are freed."""
         if not self._line:
             return None
         idle = [holder.used_at + IDLE_S for holder in self.holders if holder.pages and not holder.is_running]
@@ -200,7 +206,7 @@ class PageAdmission:
         return Refuse(request)
 
     def _order(self) -> list[PageRequest]:
-        """Return the requests that may be granted, in order; pages are collected for the first one."""
+        """Return the requests that may be granted, in order. Pages are collected for the first one."""
         line = [request for request in self._line if not request.holder.is_spare]
         if not line:
             return self._line
@@ -225,7 +231,7 @@ class PageAdmission:
         return sum(holder.pages for holder in mine)
 
     def _victim(self, order: list[PageRequest], now: float, free: int) -> Holder | None:
-        """Return the next session to spill for the first in line; None if all of them would not free enough."""
+        """Return the next session to spill for the first request; None if all together would not free enough."""
         if order[0].holder.is_spare:
             return None
         victims = list(self._victims(order[0], now))

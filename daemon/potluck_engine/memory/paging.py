@@ -1,11 +1,11 @@
-"""Manages the KV memory of an engine for its sessions. Used by the step loop only.
+"""Manages the KV memory of an engine for its sessions. For the step loop only.
 
-Carries out what `PageAdmission` decides: reserves pages for steps, spills sessions and brings them back with their next
-step. Everything that takes memory counts: pages of sessions, pages of kept beginnings, and, counted in pages, the
-caches of sessions that run alone.
+It carries out what `PageAdmission` decides: it reserves pages for steps, spills sessions, and brings them back with
+their next step. Everything that takes memory counts: pages of sessions, pages of kept beginnings, and the caches of
+sessions that run alone, which are counted in pages.
 
-    ask       a step comes: its session is rolled back and reordered, unless it is spilled, and its pages are asked for
-    spilled   meanwhile others need the pages: what was done to the session is saved with it
+    request   a step comes: its session is rolled back and reordered, unless it is spilled, and pages are requested
+    spilled   others need the pages meanwhile: the session is saved as it is then
     granted   the session is brought back, and rolled back and reordered unless that was done before
 """
 
@@ -34,24 +34,24 @@ from potluck_engine.memory.session_memory import AloneCache, SessionMemory, Sess
 
 log = logging.getLogger(__name__)
 
-_PINNED_S = 10.0  # after a spill that failed
+_PINNED_S = 10.0  # separates attempts to spill a session
 
 
 @dataclass(slots=True)
 class Admitted:
-    """Outcomes for steps: `ready` ones have their memory, `refused` ones an error."""
+    """The outcomes of requests: `ready` steps have their memory, `refused` ones an error."""
 
     ready: list[SessionStep] = field(default_factory=list)
     refused: list[tuple[SessionStep, PotluckError]] = field(default_factory=list)
 
 
 class Paging:
-    """Pages for sessions.
+    """Gives pages to sessions and takes them back.
 
     Args:
-        num_pages: pages to share out; those of `memory`, if the family has pages.
+        num_pages: how many there are; those of `memory`, if the family has pages.
         memory: None if all sessions of this family run alone.
-        patience_s: how long a session waits to get its own pages back.
+        patience_s: how long a spilled session waits to be brought back.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Paging:
 
     @property
     def pages_per_token_page(self) -> int:
-        """Number of pages that `PAGE_TOKENS` tokens of one row take: one for each group of layers."""
+        """The number of pages for `PAGE_TOKENS` tokens of one row: one for each group of layers."""
         return 1 if self._memory is None else len(self._memory.used_groups)
 
     @property
     def free_pages(self) -> int:
-        """Number of free pages without those of kept beginnings."""
+        """The number of free pages, without those of kept beginnings."""
         pool = self.admission.num_pages if self._memory is None else self._memory.free_pages
         return max(pool - self._alone_pages, 0)
 
@@ -90,8 +90,8 @@ class Paging:
         total, free = self.admission.num_pages, self.free_pages + kept
         return PageCounts(total, total - free, free, spilled, kept)
 
-    def goes_on(self, step: SessionStep) -> bool:
-        """Return whether a step continues its session where it stands and needs no page, as most do; then it begins."""
+    def continues(self, step: SessionStep) -> bool:
+        """Begin a step that continues its session and needs no pages, as most do. Return False for other steps."""
         memory = step.memory
         if step.order is not None or not memory.sequences or not 0 < step.tokens < PAGE_TOKENS:
             return False
@@ -101,15 +101,14 @@ class Paging:
         memory.is_running = step.is_prepared = True
         return True
 
-    def ask(self, step: SessionStep) -> bool:
-        """Bring the session of a new step to the step's start, and ask for the pages that the step needs.
+    def request_pages(self, step: SessionStep) -> bool:
+        """Prepare a step's session, and request the pages that the step needs. Return whether it needs none.
 
-        Returns: whether it needs none.
         Raises:
-            RemoteError: the session cannot go there.
+            RemoteError: the session cannot be rolled back so far.
         """
         memory, deadline = step.memory, step.alloc_deadline
-        if memory.is_closed:  # it was a spare one
+        if memory.is_closed:  # only a spare session is closed before its end
             raise RemoteError(Code.ROLLBACK, "others needed this session's memory")
         self.admission.holders.setdefault(memory)
         if memory.spilled is not None:
@@ -119,22 +118,22 @@ class Paging:
         pages = self._pages_needed(step)
         if not pages and memory.spilled is None:
             if not memory.is_alone:
-                self._reserve(step)  # it notes the room that there is
+                self._reserve(step)  # records the room in the last page
             memory.is_running = True
             return True
         if memory.is_spare:
-            deadline = step.submitted_at  # it doesn't wait
+            deadline = step.submitted_at  # a spare session doesn't wait
         request = PageRequest(memory, pages, deadline)
-        memory.asking = step, request
-        self.admission.ask(request)
+        memory.pending = step, request
+        self.admission.enqueue(request)
         return False
 
     def settle(self, now: float, admitted: Admitted) -> None:
-        """Grant, refuse and spill as far as possible now."""
+        """Grant, refuse and spill as far as that is possible now."""
         if not self.admission.num_waiting:
             return
         wanted = self.admission.most_wanted
-        if wanted:  # a reservation alone does not evict kept beginnings
+        if wanted:  # reservations alone don't evict kept beginnings
             wanted += self.admission.reservations.pages(now)
         while self.free_pages < wanted and self._make_room():
             pass
@@ -148,7 +147,7 @@ class Paging:
                 self._spill(_memory_of(action.holder), now)
 
     def keep_beginning(self, step: SessionStep) -> None:
-        """Keep what a step has computed of a beginning, for later sessions."""
+        """Keep the beginning that a step has computed, for later sessions."""
         memory = step.memory
         memory.chains = chains = step.chains
         if chains is not None and self._prefixes is not None and not memory.is_closed:
@@ -158,12 +157,12 @@ class Paging:
                 self._prefixes.keep(*kept, None if chosen is None else chosen[row])
 
     def withdraw(self, memory: SessionMemory) -> None:
-        """Forget what a session asked for."""
+        """Withdraw a session's request."""
         self.admission.withdraw(memory)
-        memory.asking = None
+        memory.pending = None
 
     def close(self, memory: SessionMemory) -> None:
-        """Free all memory of a session, and forget what it asked for. Idempotent."""
+        """Free all memory of a session, and withdraw its request. Idempotent."""
         memory.is_closed = True
         self.withdraw(memory)
         self.admission.holders.pop(memory, None)
@@ -184,14 +183,14 @@ class Paging:
             pass
 
     def reshape(self, layout: KvLayout) -> None:
-        """Hold the KV of other blocks from now on; sessions over blocks that went are closed already."""
+        """Hold the KV of other blocks from now on. Sessions over blocks that left are closed already."""
         assert self._memory is not None
         if not layout.span.covers(self._memory.layout.span):
             self.drop_prefixes()
         self._memory.reshape(layout)
 
     def close_all(self) -> None:
-        """Close all sessions and return the memory of all pages. No step can follow."""
+        """Close all sessions, and return the memory of all pages. No step may follow."""
         for holder in list(self.admission.holders):
             self.close(_memory_of(holder))
         self.drop_prefixes()
@@ -203,7 +202,7 @@ class Paging:
         return self.admission.wake_at(now)
 
     def _prepare(self, step: SessionStep) -> None:
-        """Roll back, then reorder, then begin with a kept beginning. The session must not be spilled."""
+        """Roll a session back, reorder its rows, and give it a kept beginning. It must not be spilled."""
         if step.is_prepared:
             return
         step.is_prepared = True
@@ -212,7 +211,7 @@ class Paging:
             self._prepare_alone(step)
             return
         assert self._memory is not None
-        if 0 < step.start == memory.length and step.order is None:  # it continues where it stands
+        if 0 < step.start == memory.length and step.order is None:  # the session continues where it stands
             if memory.chains and step.start == len(memory.chains[0]) * PAGE_TOKENS and step.tokens >= PAGE_TOKENS:
                 with self._counted(memory):
                     self._begin_shared(step, memory.chains)
@@ -250,10 +249,10 @@ class Paging:
             cache.reorder_cache(step.order)
 
     def _begin_shared(self, step: SessionStep, before: list[Chain]) -> None:
-        """Fork the longest kept beginning that all rows share, and take its outputs from the step's start on.
+        """Fork the longest kept beginning that all rows share, and use its outputs from the step's start on.
 
         Args:
-            before: the chains of what the session has, if it is the first piece or pieces of a beginning.
+            before: each row's chain of the pages that the session has already; empty chains if it is new.
         """
         assert self._prefixes is not None
         memory = step.memory
@@ -280,7 +279,7 @@ class Paging:
         return sum(self._memory.pages_needed(sequence, step.end) for sequence in memory.sequences)
 
     def _alone_pages_of(self, memory: SessionMemory, tokens: int) -> int:
-        """Return how many pages the cache of a session that runs alone counts as. It is never held in int8."""
+        """Return how many pages the cache of a session that runs alone is worth; it is never held in int8."""
         pages = memory.rows * pages_of(tokens + memory.prefix_tokens) * self.pages_per_token_page
         if self._memory is None:
             return pages
@@ -288,7 +287,7 @@ class Paging:
         return math.ceil(pages * layout.bytes_per_token(layout.dtype) / layout.bytes_per_token(layout.stored))
 
     def _grant(self, request: PageRequest, admitted: Admitted) -> None:
-        """Reserve the granted pages for all rows."""
+        """Give a step its pages, and bring its session back first if it is spilled."""
         step = _step_of(request)
         memory = step.memory
         try:
@@ -301,7 +300,7 @@ class Paging:
                 self._prepare(step)
                 with self._counted(memory):
                     self._reserve(step)
-        except Exception as error:  # it is no other session's trouble
+        except Exception as error:  # other sessions must not suffer
             log.warning("a session does not get its pages: %s", error)
             refusal = error if isinstance(error, PotluckError) else RemoteError(Code.ROLLBACK, "its cache was lost")
             admitted.refused.append((step, refusal))
@@ -317,7 +316,7 @@ class Paging:
             self._memory.reserve(sequence, step.end)
 
     def _make_room(self) -> bool:
-        """Evict one kept beginning. Return whether there was one."""
+        """Evict one kept beginning. Return False if there is none."""
         if not self._prefixes:
             return False
         self._prefixes.evict()
@@ -340,8 +339,8 @@ class Paging:
             return
         self._free_sequences(memory)
         memory.pages = 0
-        if memory.asking is not None:
-            step, request = memory.asking
+        if memory.pending is not None:
+            step, request = memory.pending
             request.pages = self._pages_needed(step)
         self._counts.spills += 1
 
@@ -359,18 +358,18 @@ class Paging:
         for sequence in memory.sequences:
             self._memory.free(sequence)
         memory.sequences = []
-        self._prefixes.note_change()
+        self._prefixes.mark_changed()
 
     @contextmanager
     def _counted(self, memory: SessionMemory) -> Iterator[None]:
-        """Charge a session for pages taken in the body; shared pages count for the session that took them first."""
+        """Count the pages that the body takes for a session. A shared page counts for the first one that took it."""
         before = self.free_pages
         try:
             yield
         finally:
             memory.pages = max(memory.pages + before - self.free_pages, 0)
             if self._prefixes is not None:
-                self._prefixes.note_change()
+                self._prefixes.mark_changed()
 
 
 def _memory_of(holder: Holder) -> SessionMemory:
@@ -379,16 +378,16 @@ def _memory_of(holder: Holder) -> SessionMemory:
 
 
 def _step_of(request: PageRequest) -> SessionStep:
-    """Return the step that made a request, which is decided now."""
+    """Return the step of a request that was decided, and forget the request."""
     memory = _memory_of(request.holder)
-    assert memory.asking is not None
-    step, memory.asking = memory.asking[0], None
+    assert memory.pending is not None
+    step, memory.pending = memory.pending[0], None
     return step
 
 
 def _owner_of(step: SessionStep) -> bytes:
-    """Return everything besides the inputs that two equal beginnings must have in common."""
+    """Return a key of everything besides the inputs that two sessions with one beginning must have in common."""
     memory, prompts = step.memory, step.prompts
-    given = b"" if prompts is None else prompts.contiguous().view(torch.uint8).numpy().tobytes()
-    digest = blake2b(given, digest_size=16).hexdigest()
+    prompt_bytes = b"" if prompts is None else prompts.contiguous().view(torch.uint8).numpy().tobytes()
+    digest = blake2b(prompt_bytes, digest_size=16).hexdigest()
     return f"{memory.client} {memory.sharing!r} {memory.span} {memory.adapter} {step.hidden.dtype} {digest}".encode()

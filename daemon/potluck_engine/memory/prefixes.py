@@ -1,11 +1,11 @@
-"""Keeps beginnings of sessions, so that another session with the same beginning computes nothing for it.
+"""Keeps beginnings of sessions, so that another session with the same beginning need not compute it again.
 
-A server knows tokens by their hidden states. Pages are keyed by a hash over all inputs up to their end, the span, the
-adapter and the deep prompts; the outputs of the tokens are kept with them, because the client needs them, too. Only
-full pages are kept, and they stay until a session needs their memory.
+A server knows tokens by their hidden states. The key of a page is a hash over all inputs up to its end, the span, the
+adapter and the deep prompts. The outputs of the tokens are kept with the pages, because the client needs them, too.
+Only full pages are kept, and they stay until a session needs their memory.
 
-Beginnings are shared within one client (peer) only, and there among those whom it names as one: a quick answer would
-tell a stranger, or another user of a gateway, what others have asked.
+Beginnings are shared only within one client (peer), and only among those of its users whom it treats as one. Otherwise
+a quick answer would tell a stranger, or another user of a gateway, what others have asked.
 
 Source: vLLM's automatic prefix caching (a chain of hashes a page).
 """
@@ -24,11 +24,11 @@ from potluck.blocks.cache.pages import PAGE_TOKENS
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 
-_KEPT_SHARE = 0.25  # of the memory; running sessions need it more
+_MAX_SHARE = 0.25  # the share of pages for beginnings; running sessions need them more
 _KEY_BYTES = 16
 
 Chain = tuple[bytes, ...]
-"""A key for each full page of a row's input."""
+"""The keys of the full pages of a row's input."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +44,7 @@ def chain_of(before: bytes, hidden: Tensor) -> Chain:
     """Return the keys of the full pages of one row.
 
     Args:
-        before: the key of the page before; at the beginning everything else that must be equal: client, span, adapter,
-            prompts.
+        before: the key of the page before; for the first page, a key of everything else that must be equal.
 
     Shapes: hidden [tokens, hidden_size].
     """
@@ -59,32 +58,32 @@ def chain_of(before: bytes, hidden: Tensor) -> Chain:
 
 
 class Prefixes:
-    """The kept beginnings, the longest unused first; for the compute thread only."""
+    """The kept beginnings, the least recently used first. For the compute thread only."""
 
     def __init__(self, memory: KvMemory) -> None:
         self._memory = memory
-        self._max_pages = int(memory.num_pages * _KEPT_SHARE)
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()  # by the last key of its chain
+        self._max_pages = int(memory.num_pages * _MAX_SHARE)
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()  # key: the last one of its chain
         self._pages: dict[bytes, tuple[_Kept, int]] = {}  # key -> beginning, and its tokens up to the page's end
-        self._unused_pages: int | None = 0  # None: to be counted again
+        self._unused_pages: int | None = 0  # None: to be counted anew
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def unused_pages(self) -> int:
-        """Return how many pages only one kept beginning holds; evicting all frees at least these."""
+        """Return the number of pages that one kept beginning alone holds. Evicting all frees at least these."""
         if self._unused_pages is None:
             tables = [table for kept in self._kept.values() for table in kept.sequence.tables.values()]
             pages = (start + i for table in tables for start, count in table.runs for i in range(count))
             self._unused_pages = sum(not self._memory.pool.is_shared(page) for page in pages)
         return self._unused_pages
 
-    def note_change(self) -> None:
-        """Note that sessions took or freed pages."""
+    def mark_changed(self) -> None:
+        """Have unused pages counted anew, because sessions took or freed pages."""
         self._unused_pages = None
 
     def fork(self, chains: list[Chain], *, beyond: int) -> tuple[list[KvSequence], Tensor, Tensor | None] | None:
-        """Return new rows that begin as far as all chains are kept; None if that is not beyond this many tokens.
+        """Return new rows with the longest beginning that is kept of all chains; None if it has no tokens `beyond`.
 
         Shapes: outputs [rows, tokens, hidden_size] and chosen [rows, tokens, layers * choices] of the tokens `beyond`.
         """
@@ -112,7 +111,7 @@ class Prefixes:
         start: int = 0,
         chosen: Tensor | None = None,
     ) -> None:
-        """Keep the full pages of a row that has just been computed, if those before `start` are still kept.
+        """Keep the full pages of a row that has just been computed, if the pages before `start` are still kept.
 
         Shapes: outputs [tokens, hidden_size], of the tokens from `start` on to at least the end of the chain; chosen
         [tokens, layers * choices] likewise.
@@ -132,25 +131,25 @@ class Prefixes:
             return
         experts = None if chosen is None else chosen[:tokens].clone()
         kept = _Kept(client, chain, mine, outputs[:tokens].clone(), experts)
-        for key in chain[:-1]:  # the new one contains it
+        for key in chain[:-1]:  # the new beginning contains these
             if key in self._kept:
-                self._let_go(key)
+                self._drop(key)
         self._kept[chain[-1]] = kept
         self._index(kept)
         while sum(len(other.chain) for other in self._kept.values()) > self._max_pages:
             self.evict()
 
     def evict(self) -> None:
-        """Drop the beginning that was used longest ago. There must be one."""
-        self._let_go(next(iter(self._kept)))
+        """Drop the least recently used beginning. There must be one."""
+        self._drop(next(iter(self._kept)))
 
     def forget(self, client: PeerId) -> None:
-        """Drop the beginnings of a client that is gone: most have keys of one run, and never come back."""
+        """Drop the beginnings of a client that is gone. Most clients have a new key in each run and never come back."""
         for key in [key for key, kept in self._kept.items() if kept.client == client]:
-            self._let_go(key)
+            self._drop(key)
 
     def _find(self, chain: Chain) -> tuple[_Kept | None, int]:
-        """Return the longest kept beginning of the chain, and how many of its tokens match."""
+        """Return the beginning that shares the most pages with the chain, and the number of their tokens."""
         for key in reversed(chain):
             if key in self._pages:
                 kept, tokens = self._pages[key]
@@ -159,7 +158,7 @@ class Prefixes:
         return None, 0
 
     def _cropped(self, sequence: KvSequence, tokens: int) -> KvSequence | None:
-        """Return a copy that shares the first pages; None if a sliding window has dropped what comes next."""
+        """Return a copy of the first tokens, which shares their pages; None if a sliding window has dropped some."""
         copy = self._memory.fork(sequence)
         try:
             self._memory.crop(copy, tokens)
@@ -168,14 +167,14 @@ class Prefixes:
             return None
         return copy
 
-    def _let_go(self, last_key: bytes) -> None:
+    def _drop(self, last_key: bytes) -> None:
         kept = self._kept.pop(last_key)
         self._unused_pages = None
         for key in kept.chain:
             if self._pages[key][0] is kept:
                 del self._pages[key]
         self._memory.free(kept.sequence)
-        for other in self._kept.values():  # with the same first page
+        for other in self._kept.values():  # those with the same first page share keys with it
             if other.chain[0] == kept.chain[0]:
                 self._index(other)
 

@@ -1,7 +1,7 @@
-"""Adapters that callers brought, each visible to the person who brought it alone. Used from the asyncio thread only.
+"""Keeps adapters that callers uploaded, each for the person who uploaded it alone. For the asyncio thread only.
 
-They are known by their digests and forgotten when memory is short: then their owners bring them again. One person's
-take at most half of the memory. What calls or sessions compute with stays until they end.
+Adapters are known by their digests. They are dropped when memory is short, and their owners then upload them again. One
+person's adapters take at most half of the memory. An adapter in use stays until the calls and sessions end.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _Key = tuple[PersonId, bytes]
 
 @dataclass(slots=True)
 class HeldAdapter:
-    """An adapter, or the room for one."""
+    """An adapter, or the memory that is reserved for one."""
 
     nbytes: int
     span: Span
-    adapter: PrivateAdapter | None = None  # None: it is on its way
+    adapter: PrivateAdapter | None = None  # None while it is being uploaded
     users: int = 0
 
 
@@ -34,7 +34,7 @@ class PrivateAdapters:
     """The private adapters of one engine.
 
     Args:
-        memory_bytes: for all of them together; 0: none are taken.
+        memory_bytes: the memory for all of them together; 0: none are accepted.
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -43,7 +43,7 @@ class PrivateAdapters:
 
     @property
     def largest_bytes(self) -> int:
-        """Return the size of the largest adapter that is taken."""
+        """The size of the largest adapter that is accepted."""
         return self._memory_bytes // 2
 
     @property
@@ -51,10 +51,10 @@ class PrivateAdapters:
         return sum(held.nbytes for held in self._held.values())
 
     @contextmanager
-    def taking(self, person: PersonId, digest: bytes, span: Span, nbytes: int) -> Iterator[HeldAdapter]:
-        """Make room for an adapter; the body sets `adapter` of what it gets, or the room is free again.
+    def reserving(self, person: PersonId, digest: bytes, span: Span, nbytes: int) -> Iterator[HeldAdapter]:
+        """Reserve memory for an adapter. The memory is free again unless the body sets `adapter`.
 
-        Raises RemoteError TOO_LONG if it can never fit, NO_MEMORY if all others are in use.
+        Raises RemoteError TOO_LONG if the adapter can never fit, and NO_MEMORY if all others are in use.
         """
         if nbytes > self.largest_bytes:
             text = f"an adapter of {nbytes / 1e6:.0f} MB, at most {self.largest_bytes / 1e6:.0f} MB are taken here"
@@ -94,13 +94,13 @@ class PrivateAdapters:
             held.users -= 1
 
     def forget(self) -> None:
-        """Drop all, because the device is wanted for something else."""
+        """Drop all adapters, because the device is given back."""
         for held in self._held.values():
             held.adapter = None
         self._held.clear()
 
     def _who_is_full(self, newcomer: PersonId, nbytes: int) -> PersonId | None:
-        """Return whose adapter has to go before `newcomer` can bring one of `nbytes`; None: there is room."""
+        """Return the person whose adapter makes room for one of `newcomer`; None if there is room."""
         used: Counter[PersonId] = Counter()
         for (person, _), held in self._held.items():
             used[person] += held.nbytes

@@ -1,12 +1,11 @@
-"""Defines what the step loop knows of a session and its steps: rows in pages, or a cache of its own. Data only.
+"""Defines the memory of a session, its steps, and the store for spilled sessions.
 
 The rows of a session are in pages, spilled, or not computed yet. A session that runs alone has a KvCache instead, which
 grows as Transformers' caches do and is counted in pages.
 
-Stores the KV of spilled sessions: in RAM if pages are on a device, in files if pages are in RAM.
-
-Files are written and read, not mapped: on a full disk a write fails with an error, a mapping with a signal. The system
-drops their pages from RAM when it needs them. Files have no name, so they are gone with the engine.
+Spilled KV is stored in RAM if pages are on a device, and in files if pages are in RAM. Files are written and read, not
+mapped: on a full disk a write fails with an error, a mapping with a signal. The system drops their pages from RAM when
+it needs them. Files have no name, so they vanish with the engine.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from potluck_engine.compute.steps import StepJob
 from potluck_engine.memory.page_admission import Holder, PageRequest
 from potluck_engine.memory.prefixes import Chain
 
-_SPILLED_SHARE = 4  # times the memory itself, because idle sessions are many
-_RAM_SHARE = 0.25  # of what is free when the engine starts
+_SPILLED_FACTOR = 4  # times the memory of pages, because there are many idle sessions
+_RAM_SHARE = 0.25  # the share of the RAM that is free when the engine starts
 
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """The rows of one session, whose tensors have only shapes: what was in them is in the file."""
+    """The rows of one spilled session. Their tensors have only shapes, because the content is in the file."""
 
     rows: tuple[SavedSequence, ...]
     num_pages: int
@@ -47,23 +46,23 @@ class Spilled:
 
 
 class SpillStore:
-    """Saves rows and brings them back, within a limit. Used by the step loop only.
+    """Saves rows and loads them again, within a limit. For the step loop only.
 
     Args:
-        folder: for files; None stores in RAM.
+        folder: the folder for files; None: rows are kept in RAM.
     """
 
     def __init__(self, memory: KvMemory, folder: Path | None) -> None:
         self._memory = memory
         self._folder = folder
-        self._max_bytes = _SPILLED_SHARE * memory.num_pages * memory.page_bytes
+        self._max_bytes = _SPILLED_FACTOR * memory.num_pages * memory.page_bytes
         if folder is None:
             self._max_bytes = min(self._max_bytes, int(machine_memory().available * _RAM_SHARE))
         self.held_bytes = 0
         self.held_pages = 0
 
     def save(self, sequences: list[KvSequence]) -> Spilled:
-        """Copy rows out of their pages. Raises OSError or MemoryError; then nothing is stored."""
+        """Copy rows out of their pages. Raises OSError or MemoryError, and then nothing is stored."""
         nbytes = sum(self._memory.saved_bytes(sequence) for sequence in sequences)
         if self.held_bytes + nbytes > self._max_bytes:
             raise MemoryError(f"spilled sessions may take {self._max_bytes / 1e6:.0f} MB")
@@ -85,7 +84,7 @@ class SpillStore:
         return Spilled(tuple(rows), num_pages, nbytes, file)
 
     def load(self, spilled: Spilled) -> list[KvSequence]:
-        """Load rows into new pages; call `discard` afterwards.
+        """Load rows into new pages. Call `discard` afterwards.
 
         Raises:
             RemoteError: NO_MEMORY.
@@ -119,7 +118,7 @@ class SpillStore:
 
 
 def folder_for_spills() -> Path:
-    """Return the folder for large temporary files: on a disk, because the usual one is often in RAM."""
+    """Return a folder on a disk for large temporary files; the usual one is often in RAM."""
     disk = Path("/var/tmp")
     return disk if os.access(disk, os.W_OK) else Path(tempfile.gettempdir())
 
@@ -134,10 +133,14 @@ class AloneCache:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class SessionMemory(Holder):
-    """The memory of one session; made on the asyncio side, used by the step loop only.
+    """The memory of one session. The asyncio side makes it, and only the step loop uses it.
 
     Attributes:
-        asking: its step that waits for pages, and the request for them.
+        sharing: see `SessionOpening.sharing`.
+        private: the private adapter of a session, which then runs alone.
+        pending: the step that waits for pages, and its request for them.
+        is_abandoned: whether the client left without a word, or doesn't read, so that its beginnings are not needed.
+        chains: the chain of each row, as long as the session is nothing but a beginning.
     """
 
     client: PeerId
@@ -145,24 +148,24 @@ class SessionMemory(Holder):
     rows: int
     is_alone: bool
     adapter: str | None = None
-    sharing: str = ""  # see `SessionOpening.sharing`
-    private: PrivateAdapter | None = None  # such a session runs alone
+    sharing: str = ""
+    private: PrivateAdapter | None = None
     sequences: list[KvSequence] = field(default_factory=list)
     spilled: Spilled | None = None
     alone: AloneCache | None = None
-    asking: tuple[SessionStep, PageRequest] | None = None
+    pending: tuple[SessionStep, PageRequest] | None = None
     is_closed: bool = False
-    is_abandoned: bool = False  # its client left without a word, or does not read: nobody asks for its beginning again
-    chains: list[Chain] | None = None  # of each row, while the session is nothing but a beginning
+    is_abandoned: bool = False
+    chains: list[Chain] | None = None
 
     @property
     def prefix_tokens(self) -> int:
-        """Return how many trained keys and values stand before the session's own."""
+        """The number of trained keys and values before the session's own."""
         return 0 if self.private is None else self.private.layout.prefix_tokens
 
     @property
     def length(self) -> int:
-        """Number of remembered tokens."""
+        """The number of tokens in memory."""
         if self.alone is not None:
             return self.alone.cache.length - self.prefix_tokens
         if self.spilled is not None:
@@ -179,14 +182,18 @@ class SessionStep(StepJob):
     choices] int16 likewise, see `Routers.chosen`.
 
     Attributes:
-        is_prepared: the session was rolled back, reordered and given a kept beginning for this step. Only once: it may
-            be spilled and brought back between that and the step.
-        chains: of the rows' inputs, if this step is part of a beginning.
+        alloc_deadline: the end of the wait for memory.
+        start: the session's tokens before this step.
+        is_prepared: whether the session was rolled back, reordered and given a kept beginning for this step. That must
+            happen only once, although the session may be spilled and brought back before the step runs.
+        chains: the chain of each row's input, if this step is part of a beginning.
+        chosen: the chosen experts; empty in models without experts.
+        computed: the number of tokens of each row in `outputs`.
     """
 
     memory: SessionMemory = field(kw_only=True)
-    alloc_deadline: float = field(kw_only=True)  # of the wait for memory
-    start: int = field(kw_only=True)  # tokens of the session before this step
+    alloc_deadline: float = field(kw_only=True)
+    start: int = field(kw_only=True)
     hidden: Tensor = field(kw_only=True, repr=False)
     prompts: Tensor | None = field(kw_only=True, repr=False)
     order: Tensor | None = field(kw_only=True, repr=False)
@@ -194,12 +201,12 @@ class SessionStep(StepJob):
     is_prepared: bool = False
     chains: list[Chain] | None = None
     outputs: list[Tensor] = field(default_factory=list, repr=False)
-    chosen: list[Tensor] = field(default_factory=list, repr=False)  # of experts; empty in models without
-    computed: int = 0  # tokens of each row that are in `outputs`
+    chosen: list[Tensor] = field(default_factory=list, repr=False)
+    computed: int = 0
 
     @property
     def end(self) -> int:
-        """Tokens of the session after this step."""
+        """The session's tokens after this step."""
         return self.start + self.tokens
 
     def add_output(self, output: Tensor, chosen: Tensor | None = None) -> None:

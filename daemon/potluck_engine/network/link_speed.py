@@ -1,9 +1,9 @@
-"""Measures the links to other servers together with them: round trips, and bandwidth within a few bytes a day.
+"""Measures the links to other servers together with them: round trips, and bandwidth with few bytes a day.
 
-For the bandwidth, eight frames go one way and then eight the other. The receiver says how long the last seven took
-after the first, so neither the round trip nor the first moments of a connection count. A peer is measured again after
-hours only, and both sides bound the bytes of a day. Without a measurement, the user's setting or a default counts. Only
-servers of the swarm get answers.
+For the bandwidth, eight frames go one way and then eight the other. The receiver reports how long the last seven took
+after the first, so that neither the round trip nor the first moments of a connection count. A peer is measured again
+after hours only, and both sides bound the bytes of a day. Without a measurement, the user's setting or a default
+counts. Only servers of the swarm get answers.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ log = logging.getLogger(__name__)
 
 BANDWIDTH: Final = "Potluck.bandwidth"  # stream
 DEFAULT_MBPS = 100.0  # what stock servers assume
-RELAYED_SHARE = 0.2  # of an unmeasured link through a relay; stock servers' figure
+RELAYED_SHARE = 0.2  # how much of an unmeasured link counts through a relay; stock servers' figure
 _FRAME_BYTES = 65_536
 _FRAMES = 8
-EXCHANGE_BYTES = 2 * _FRAMES * _FRAME_BYTES  # with one peer, both directions
-DAY_BYTES = 16 << 20  # of all exchanges of a day, on both sides
+EXCHANGE_BYTES = 2 * _FRAMES * _FRAME_BYTES  # one exchange, in both directions
+DAY_BYTES = 16 << 20  # the bound on all exchanges of a day
 _DAY_S = 86_400.0
 _LINK_LIFE_S = 6 * 3600.0
-_MAX_PEERS = 16  # as many as a heartbeat has room for
+_MAX_PEERS = 16  # a heartbeat has no room for more
 _EVERY_S = 30.0
-_SOON_S = 5.0  # while no other server is there
-_AGAIN_S = 300.0  # after an exchange that failed or was refused
+_SOON_S = 5.0  # the pause while there is no other server
+_AGAIN_S = 300.0  # the pause after an exchange that failed or was refused
 _PING_TIMEOUT_S = 5.0
 _EXCHANGE_TIMEOUT_S = 30.0
 _SHORTEST_S = 1e-4
-_NEWEST_WEIGHT = 0.5  # of a measurement in the figure of a link
+_NEWEST_WEIGHT = 0.5  # the weight of a link's newest measurement
 _SECONDS = struct.Struct("<d")
 
 
 def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, rng: random.Random) -> list[PeerId]:
-    """Choose at most 16 peers: first those that serve the blocks before and after this span, then any."""
+    """Choose at most 16 peers: first those that serve the blocks before and after this span, then any others."""
     others = [server for server in servers if server.peer_id != me]
     rng.shuffle(others)
     ends = () if span is None else (span.start - 1, span.end)
@@ -60,16 +60,16 @@ def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, r
 
 
 def estimate_own_link(links: Sequence[float]) -> float:
-    """Estimate this machine's own link by the third quartile, so that neither slow peers nor one boaster decide."""
+    """Estimate this machine's own link by the third quartile, so that neither slow peers nor one liar decide."""
     ordered = sorted(links)
     return ordered[(3 * (len(ordered) - 1)) // 4] if ordered else 0.0
 
 
 class NetworkSpeed:
-    """The measurements of one engine; `run` measures until it is cancelled.
+    """Measures the links of one engine; `run` goes on until it is cancelled.
 
     Attributes:
-        may_exchange: False while a game runs or the network is metered; then only pings are sent.
+        may_exchange: False while a game runs or the network is metered, when only pings are sent.
         cap_mbps: the user's cap on sending; 0: none.
     """
 
@@ -91,10 +91,10 @@ class NetworkSpeed:
         self._exchanges = exchanges
         self._clock = clock
         self._links: dict[PeerId, float] = {}  # Mbit/s of the slower direction, because hidden states come and go
-        self._due_at: dict[PeerId, float] = {}  # of peers that were asked for an exchange, when to ask again
+        self._due_at: dict[PeerId, float] = {}  # when to measure a peer again
         self._known: frozenset[PeerId] = frozenset()
         self._answered_at: dict[PeerId, float] = {}
-        self._exchanged_at: list[float] = []  # with anybody, in the last day
+        self._exchanged_at: list[float] = []  # the times of all exchanges of the last day
 
     @property
     def links_mbps(self) -> dict[PeerId, float]:
@@ -102,12 +102,13 @@ class NetworkSpeed:
 
     @property
     def link_mbps(self) -> float:
-        """The announced bandwidth: measured, set by the user, or a default, but never above the user's cap."""
+        """The bandwidth to announce: measured, set by the user, or a default, but never above the user's cap."""
         unmeasured = (self._given_mbps or DEFAULT_MBPS) * (RELAYED_SHARE if self.is_relayed else 1.0)
         found = estimate_own_link([*self._links.values()]) or unmeasured
         return min(found, self.cap_mbps) if self.cap_mbps > 0 else found
 
     def completed(self, report: NetworkReport) -> NetworkReport:
+        """Return a report with the measurements added."""
         return structs.replace(
             report,
             link_mbps=round(self.link_mbps, 2),
@@ -116,16 +117,16 @@ class NetworkSpeed:
             download_mbps=round(8e-6 * FETCHING.bytes_s, 2),
         )
 
-    def know(self, peers: Iterable[PeerId]) -> None:
+    def set_known(self, peers: Iterable[PeerId]) -> None:
         """Answer these peers, which are the servers of the swarm, and no others."""
         self._known = frozenset(peers)
 
     async def serve(self) -> None:
-        """Answer measurements from now on."""
+        """Begin to answer measurements."""
         await self._host.serve_stream(BANDWIDTH, self.answer, max_frame_bytes=_FRAME_BYTES)
 
     async def run(self, choose: Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]) -> None:
-        """Ping all chosen peers and measure one of them, now and then."""
+        """Ping the chosen peers, and measure the bandwidth to one of them, every half minute."""
         rng = random.Random()
         while True:
             try:
@@ -134,12 +135,12 @@ class NetworkSpeed:
                 log.debug("nobody to measure with: %s", error)
                 servers, span = (), None
             known = list(servers)
-            self.know(server.peer_id for server in known)
-            await self.look(choose_peers(known, self._host.peer_id, span, rng))
+            self.set_known(server.peer_id for server in known)
+            await self.measure_round(choose_peers(known, self._host.peer_id, span, rng))
             await asyncio.sleep(_EVERY_S if len(known) > 1 else _SOON_S)
 
-    async def look(self, peers: Sequence[PeerId]) -> None:
-        """Measure one round with these peers, and forget those that are gone."""
+    async def measure_round(self, peers: Sequence[PeerId]) -> None:
+        """Ping these peers, measure the bandwidth to one of them, and forget peers that are gone."""
         found, before = await measure_round_trips(self._host, peers, timeout_s=_PING_TIMEOUT_S), self.pings_s
         self.pings_s = {peer: _averaged(before.get(peer, seconds), seconds) for peer, seconds in found.items()}
         self._links = {peer: link for peer, link in self._links.items() if peer in self._known or peer in peers}
@@ -150,7 +151,7 @@ class NetworkSpeed:
             await self._measure(due[0])
 
     async def answer(self, stream: Stream, peer: PeerId) -> None:
-        """Serve an exchange that a peer began. Raises RemoteError if it is too much, or not now."""
+        """Answer an exchange that a peer began. Raises RemoteError if it is too much, or not possible now."""
         now = self._clock()
         if peer not in self._known:
             raise RemoteError(Code.NOT_A_MEMBER, "only servers of the swarm are measured with")
@@ -177,14 +178,14 @@ class NetworkSpeed:
         self._due_at[peer] = self._clock() + _LINK_LIFE_S
 
     async def _exchange(self, peer: PeerId) -> float:
-        """Return the Mbit/s of seven frames there or of seven back, whichever are slower. Raises RemoteError."""
+        """Return the Mbit/s of the slower direction. Raises RemoteError."""
         stream = await self._host.open_stream(peer, BANDWIDTH, timeout_s=_PING_TIMEOUT_S, max_frame_bytes=_FRAME_BYTES)
         try:
             await _send(stream)
-            said = await stream.receive()
-            if said is None or len(said) != _SECONDS.size:
-                raise RemoteError(Code.BAD_REPLY, "no time was said")
-            (up_s,) = _SECONDS.unpack(said)
+            reply = await stream.receive()
+            if reply is None or len(reply) != _SECONDS.size:
+                raise RemoteError(Code.BAD_REPLY, "no time was sent")
+            (up_s,) = _SECONDS.unpack(reply)
             down_s = await _receive(stream)
             await stream.end()
         finally:

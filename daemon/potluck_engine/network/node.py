@@ -1,7 +1,7 @@
 """Connects an engine to the network: a host, the swarm's directory, and measurements of the links to other servers.
 
-start: host and DHT -> directory -> answer measurements; `measure` begins own measurements; stop: in reverse. The caps
-may be set at any time. Knows nothing of blocks.
+`start` starts the host and its DHT, then the directory, and then answers measurements. `measure` begins measurements of
+its own, and `stop` ends everything in reverse order. Caps may be set at any time. A node knows nothing about blocks.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ log = logging.getLogger(__name__)
 _BYTES_OF_MEGABIT = 125_000
 
 Others = Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]
-"""Returns the servers to measure with, and the blocks that are served here."""
+"""Returns the servers to measure the links to, and the blocks that are served here."""
 
 
 class ServingHost(DialledHost, Protocol):
-    """What an engine needs of its host."""
+    """The host of an engine."""
 
     uploads: Pacer
     downloads: Pacer
@@ -67,7 +67,7 @@ class Node:
     host: ServingHost
     directory: Directory
     speed: NetworkSpeed
-    sharing: SharedWeights | None = None  # None: the swarm pins no files
+    sharing: SharedWeights | None = None  # None if the swarm pins no files
     _member_files: MemberFiles
 
     def __init__(
@@ -76,15 +76,15 @@ class Node:
         start_host: StartHost | None = None,
         callbacks: HostConfig = HostConfig(),  # noqa: B008 (frozen)
     ) -> None:
-        """Prepare a node that calls `callbacks`; the rest of them comes from `config`."""
+        """Prepare a node. `callbacks` has only the callbacks of the host's configuration; `config` has the rest."""
         self._callbacks = callbacks
         self.on_waiting = callbacks.on_waiting
         self.is_joined = False
-        self._has_shared = asyncio.Event()  # weights that the swarm pins; then `_member_files` exists
-        self.taken: tuple[str, ...] = ()  # of the addresses to listen at: those whose port another program had
+        self._has_shared = asyncio.Event()  # set when `_member_files` exists; never if the swarm pins no files
+        self.taken: tuple[str, ...] = ()  # the addresses to listen at whose port another program had
         self._config = config
         self._start_host = start_host or self._start_libp2p
-        self._reachability: Reachability | None = None  # None: the network is a fake
+        self._reachability: Reachability | None = None  # None in tests with a fake network
         self._caps = NetworkCaps()
         self._measuring: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -94,7 +94,7 @@ class Node:
         return self.host.peer_id
 
     async def start(self) -> None:
-        """Join the network, however long that takes. Raises PotluckError where waiting doesn't help."""
+        """Join the network, however long that takes. Raises PotluckError if waiting doesn't help."""
         config, host_config = self._config, self._host_config()
         listens = zip(config.listen, host_config.listen_addrs, strict=True)
         self.taken = tuple(wanted for wanted, given in listens if wanted != given)
@@ -113,12 +113,12 @@ class Node:
         await self.speed.serve()
 
     async def member_files(self) -> MemberFiles:
-        """Return what fetches the swarm's model from members, once the node has joined."""
+        """Wait until the node has joined, and return the access to members' files of the swarm's model."""
         await self._has_shared.wait()
         return self._member_files
 
     async def _share_weights(self) -> None:
-        """Give members the files of the model, and be able to get them from members."""
+        """Begin to serve the files of the model to members, and to fetch them from members."""
         weights = self._config.swarm.weights
         self.sharing = SharedWeights(self.host, weights, partial(file_of_model, self._config), known_manifests())
         await self.sharing.serve()
@@ -134,17 +134,17 @@ class Node:
         return dict.fromkeys((*servers, *met))
 
     def measure(self, others: Others) -> None:
-        """Begin to measure the links to `others`, unless that runs already."""
+        """Begin to measure the links to `others`, unless that has begun."""
         if self._measuring is None:
             self._measuring = start_task(keep_running("measuring the network", partial(self.speed.run, others)))
 
     def watch_reach(self, wait_idle: Callable[[], Awaitable[bool]], on_moved: Callable[[], Awaitable[None]]) -> None:
-        """Begin to ask now and then whether others can dial this node, unless that runs already.
+        """Begin to find out now and then whether others can dial this node, unless that has begun.
 
         Args:
-            wait_idle: returns once connections may end, so that the node can go behind a relay or come out; False: not
-                this time.
-            on_moved: called when it has.
+            wait_idle: returns True once connections may end, so that the node can go behind a relay or come out; False:
+                it should try later.
+            on_moved: called when it has moved.
         """
         if self._watching is None and self._reachability is not None and not self._host_config().is_alone:
             watch = partial(self._watch_reach, self._reachability, wait_idle, on_moved)
@@ -162,13 +162,13 @@ class Node:
         return was_joined
 
     def publish(self, records: Iterable[bytes]) -> None:
-        """Tell the swarm what was signed on this computer about its members."""
+        """Publish records about members that were signed on this computer."""
         members = self.host.members if self.is_joined else None
         if members is not None:
             members.publish(records)
 
     def limit(self, caps: NetworkCaps) -> None:
-        """Keep to these caps from now on, also while the node starts."""
+        """Apply these caps from now on. The node need not have started."""
         self._caps = caps
         FETCHING.cap_bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
         if self.is_joined:
@@ -180,7 +180,7 @@ class Node:
                 self.sharing.may_share = caps.may_measure
 
     def report(self) -> NetworkReport:
-        """Return what is known about the network."""
+        """Return a report on reachability and links."""
         found = NetworkReport() if self._reachability is None else self._reachability.finding
         return self.speed.completed(found) if self.is_joined else found
 
@@ -190,7 +190,7 @@ class Node:
         wait_idle: Callable[[], Awaitable[bool]],
         on_moved: Callable[[], Awaitable[None]],
     ) -> None:
-        """Return when others can dial this node: nothing here makes it lose that."""
+        """Find out again and again, and move the node, until others can dial it directly. That is not lost later."""
         pauses = pauses_s()
         while reachability.finding.reach is not Reach.DIRECT or self.speed.is_relayed:
             await asyncio.sleep(next(pauses))

@@ -1,18 +1,19 @@
-"""Finds out whether others can dial this node, by asking peers to try, and tries for peers that ask.
+"""Finds out who can be reached: whether others can dial this node, and whether neighbouring servers still answer.
 
-A node that nobody can dial is started again behind relays: the nearest of its bootstrap peers and of other peers that
-can be dialled. Whoever dials it has p2pd try them; nobody adds up both legs. Several peers try first, more than once,
-and what keeps them from trying doesn't count. Later the node asks again, and comes out when it can be dialled. Imports
-nothing heavy, because a bootstrap node answers as well.
+A node asks several peers to dial it back, more than once, and dials peers that ask. Answers of peers that could not try
+don't count. A node that nobody can dial starts again behind relays: the nearest of its bootstrap peers and of other
+peers that can be dialled. Peers that dial it have p2pd try all its relays; nobody adds up both legs of the way. The
+node asks again later, and comes out from behind the relays when it can be dialled.
 
-p2pd alone decides how generous its relay is: 128 KiB a connection until its own AutoNAT has seen incoming dials, and
-its flag for that loses a race within p2pd (measured, decision 0019). So a node that relays asks its callers to dial it
-before it answers them; what p2pd learns from that opens its relay.
+p2pd alone decides how generous its relay is: it allows 128 KiB a connection until its own AutoNAT has seen incoming
+dials, and its flag for that loses a race within p2pd (measured, decision 0019). So a node that relays asks its callers
+to dial it before it answers them; what p2pd learns from that opens its relay.
 
-Notices servers that are gone: each server pings the next few of the swarm in the order of their ids.
+Each server also pings the next few servers of the swarm in the order of their ids, because a heartbeat takes half a
+minute to run out. In this ring, every server is watched by as many as it watches, however large the swarm is, and pings
+use connections that stay open.
 
-A heartbeat takes half a minute to run out. In a ring, every server is watched by as many as it watches, however large
-the swarm is, and pings use connections that stay open.
+This module imports nothing heavy, because bootstrap nodes use it as well.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_ASKED = 5
-_ASK_TIMEOUT_S = 15.0  # on an idle machine; longer than two failing dials and the question that may come before them
-_ROUNDS, _PAUSE_S = 3, 2.0  # of questions before a node goes behind a relay
+_ASK_TIMEOUT_S = 15.0  # longer than two failing dials and the question that may come before them; on an idle machine
+_ROUNDS, _PAUSE_S = 3, 2.0  # rounds of questions before a node goes behind a relay
 _VOUCH_TIMEOUT_S = 8.0
-_MAX_ANSWERS = 4  # at a time: each is a process for some seconds
+_MAX_ANSWERS = 4  # dials at a time; each needs a process for some seconds
 _MAX_RELAYS, _MOST_PINGED = 4, 8
-_PING_TIMEOUT_S = 2.0  # a relay that takes longer is none to choose
-_FIRST_LOOK_S, _LAST_LOOK_S = 60.0, 1800.0  # between two looks whether it is still so
+_PING_TIMEOUT_S = 2.0  # a slower relay is not worth choosing
+_FIRST_CHECK_S, _LAST_CHECK_S = 60.0, 1800.0  # the first and the longest pause between two checks
 
 
 class DialledHost(Host, Protocol):
@@ -57,19 +58,19 @@ class DialledHost(Host, Protocol):
 
 
 def judge(answers: Iterable[bool | None]) -> NetworkReport:
-    """Judge by the answers: half of the peers must reach this node, because a single one may have its own trouble."""
-    said = [answer for answer in answers if answer is not None]
-    if not said:
+    """Return the reach: direct if half of the peers reach this node, because a single one may have its own trouble."""
+    known = [answer for answer in answers if answer is not None]
+    if not known:
         return NetworkReport()
-    return NetworkReport(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
+    return NetworkReport(Reach.DIRECT if 2 * sum(known) >= len(known) else Reach.RELAYED, len(known), sum(known))
 
 
 def pauses_s() -> Iterator[float]:
-    """Return the pauses before a node asks again whether it can be dialled, without end."""
-    pause_s = _FIRST_LOOK_S
+    """Yield the pauses between a node's checks whether it can be dialled, without end."""
+    pause_s = _FIRST_CHECK_S
     while True:
         yield pause_s
-        pause_s = min(2 * pause_s, _LAST_LOOK_S)
+        pause_s = min(2 * pause_s, _LAST_CHECK_S)
 
 
 def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) -> tuple[str, ...]:
@@ -80,16 +81,17 @@ def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) 
 
 
 def nearest_relays(relays: Sequence[str], rtts_s: Mapping[PeerId, float]) -> tuple[str, ...]:
-    """Return the relays with the shortest round trips; those that did not answer come last, in their order."""
+    """Return the relays with the shortest round trips. Those that did not answer come last, in their order."""
     by_distance = sorted(relays, key=lambda addr: rtts_s.get(PeerId(addr.rpartition("/p2p/")[2]), math.inf))
     return tuple(by_distance[:_MAX_RELAYS])
 
 
 class Reachability:
-    """Asks peers about one node, and answers peers that ask.
+    """Asks peers whether they can dial this node, and answers peers that ask the same.
 
     Attributes:
-        finding: what was found out last.
+        finding: the result of the last check.
+        wants_vouching: whether to ask callers to dial this node before it answers them, for the sake of p2pd's relay.
     """
 
     def __init__(self, host: DialledHost, *, relays: bool, pause_s: float = _PAUSE_S) -> None:
@@ -97,18 +99,18 @@ class Reachability:
         self._host = host
         self._pause_s = pause_s
         self.wants_vouching = relays
-        self._were_busy = False  # some of the peers that were asked last
+        self._were_busy = False  # whether some peers of the last round were busy
         self._asking: set[PeerId] = set()
         self._num_answering = 0
 
     async def serve(self) -> None:
-        """Answer peers from now on."""
+        """Begin to answer peers."""
         await self._host.serve_unary(DIAL_BACK, self.answer)
 
     async def find_out(self) -> NetworkReport:
-        """Ask some connected peers, again if it seems that they can't reach this node, or if all were busy.
+        """Ask some connected peers, and ask again if they don't seem to reach this node or all were busy.
 
-        Never raises for answers.
+        No answer of a peer raises an error.
         """
         answers: dict[PeerId, bool | None] = {}
         for number in range(_ROUNDS):
@@ -132,7 +134,7 @@ class Reachability:
         return dict(zip(peers, await asyncio.gather(*(self._ask(peer, timeout_s) for peer in peers)), strict=True))
 
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
-        """Dial the caller anew, but only at IPs that it is connected from, so that it can't point us at others."""
+        """Dial the caller anew, only at IPs from which it is connected, so that it can't direct dials at others."""
         now = asyncio.get_running_loop().time()
         if self._num_answering >= _MAX_ANSWERS or not self._host.budgets.may_dial(peer, now):
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
@@ -142,7 +144,7 @@ class Reachability:
             if self.wants_vouching and peer not in self._asking and not question.seen_as:
                 self.wants_vouching = not await self._ask(peer, stretched(_VOUCH_TIMEOUT_S), stay=True)
             seen = {ip_of(addr) for addr in (await self._host.neighbours()).get(peer, ())}
-            # Behind a router a peer knows only private addresses, but its port may be open at the router.
+            # A peer behind a router knows only private addresses, but its port may be open at the router.
             addresses = list(dict.fromkeys(moved for addr in question.addresses for moved in _moved_to(seen, addr)))
             if not addresses:
                 return encode(Reachable(False))
@@ -153,7 +155,7 @@ class Reachability:
             self._num_answering -= 1
 
     async def _ask(self, peer: PeerId, timeout_s: float, *, stay: bool = False) -> bool | None:
-        """Return the answer of one peer; None if it doesn't answer or doesn't know the question."""
+        """Ask one peer to dial this node. Return whether it could; None if it doesn't answer that."""
         self._asking.add(peer)
         try:
             own = [addr.rpartition("/p2p/")[0] for addr in await self._host.addresses()]
@@ -170,9 +172,9 @@ class Reachability:
 
 
 async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Reachability]:
-    """Start a node, behind relays if peers cannot dial it. Return it with what was found out.
+    """Start a node, behind relays if peers cannot dial it. Return it with its reachability.
 
-    In a network within one machine no peer is asked.
+    In a network within one machine, no peer is asked.
 
     Raises:
         NetworkError: as `Libp2pHost.start`.
@@ -194,7 +196,7 @@ async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Reachability]
 
 
 async def needed_relays(host: DialledHost, config: HostConfig, reachability: Reachability) -> tuple[str, ...]:
-    """Return the relays that a node needs after what was found out; none if it can be dialled, or nobody knows."""
+    """Return the relays that a node needs by the last finding; none if it can be dialled, or if nobody knows."""
     finding = reachability.finding
     is_relayed = finding.reach is Reach.RELAYED
     reachability.wants_vouching = config.relays_for_others and not is_relayed
@@ -207,7 +209,7 @@ async def needed_relays(host: DialledHost, config: HostConfig, reachability: Rea
 
 
 async def measure_round_trips(host: Host, peers: Sequence[PeerId], *, timeout_s: float) -> dict[PeerId, float]:
-    """Return the round trips to peers that answer, in seconds."""
+    """Ping peers. Return the round trips in seconds to those that answer."""
 
     async def ping(peer: PeerId) -> float | None:
         try:
@@ -226,17 +228,17 @@ def ip_of(addr: str) -> str:
 
 
 def _moved_to(ips: set[str], addr: str) -> list[str]:
-    """Return the address with each of these IPs of the same kind in place of its own."""
+    """Return copies of an address with each of these IPs of its kind in place of its own."""
     parts = addr.split("/")
     kinds = {ip: "ip6" if ":" in ip else "ip4" for ip in ips if ip}
     return ["/".join(("", kind, ip, *parts[3:])) for ip, kind in kinds.items() if ip_of(addr) and kind == parts[1]]
 
 
 WATCHED = 6
-_EVERY_S = 2.0
+_PING_EVERY_S = 2.0
 _ANSWER_S = 2.0
 _TRIES = 3  # a killed server refuses at once; one that computes with all it has may be slow to answer
-_GONE_S = 60.0  # by then the heartbeat of a server that is gone has run out
+_GONE_S = 60.0  # longer than the heartbeat of a server that is gone counts
 
 
 class Neighbours:
@@ -246,10 +248,10 @@ class Neighbours:
         self._host = host
         self._loss = loss
         self._peers: Sequence[PeerId] = ()
-        self._gone: dict[PeerId, float] = {}  # until when, monotonic seconds
+        self._gone: dict[PeerId, float] = {}  # the monotonic time until which a peer counts as gone
 
     def choose_among(self, peers: Iterable[PeerId]) -> None:
-        """Watch the next few of these peers, which are in the directory now."""
+        """Watch the next few of these peers, which are all servers in the directory."""
         self._peers = next_in_ring(peers, self._host.peer_id, WATCHED)
 
     def gone(self) -> frozenset[PeerId]:
@@ -259,11 +261,12 @@ class Neighbours:
         return frozenset(self._gone)
 
     async def watch(self) -> None:
+        """Ping the neighbours every few seconds, for ever."""
         while True:
-            await asyncio.gather(*(self._ask(peer) for peer in self._peers))
-            await asyncio.sleep(_EVERY_S)
+            await asyncio.gather(*(self._ping(peer) for peer in self._peers))
+            await asyncio.sleep(_PING_EVERY_S)
 
-    async def _ask(self, peer: PeerId) -> None:
+    async def _ping(self, peer: PeerId) -> None:
         for _ in range(_TRIES):
             try:
                 await self._host.ping(peer, timeout_s=_ANSWER_S)
@@ -279,7 +282,7 @@ class Neighbours:
 
 
 def next_in_ring(peers: Iterable[PeerId], me: PeerId, count: int) -> list[PeerId]:
-    """Return the next `count` peers after `me` in the ring of ids."""
+    """Return the next `count` peers after `me` in the ring of all ids."""
     others = sorted(peer for peer in set(peers) if peer != me)
     first = next((index for index, peer in enumerate(others) if peer > me), 0)
     return (others[first:] + others[:first])[:count]

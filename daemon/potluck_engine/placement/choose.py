@@ -16,23 +16,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from potluck.protocol.blocks import Span
-from potluck_engine.placement.plan import MOST_SERVERS, plan_moves
+from potluck_engine.placement.plan import MAX_SERVERS, plan_moves
 from potluck_engine.placement.price import HORIZON_S, Floats, Ints, best_places, mean_of
 from potluck_engine.placement.swarm_map import SwarmMap
 
-CHECK_S = 15.0  # between two looks for a better place
-AGAIN_S = 3.0  # after a move, and while a move is urgent
+CHECK_S = 15.0  # the pause between two decisions
+AGAIN_S = 3.0  # the pause after a move, and while a move is urgent
 _FAVOUR = 8  # chances grow with this power of the gain: mostly the servers that gain most will move
 _MOST_FAVOUR = 8.0  # cap on one peer's weight, so that a peer that never makes its move cannot block others
-_MOVES_AT_A_TIME = 1.0  # of the whole swarm between two looks, in quiet times
-_WELL = 0.85  # of the mean coverage; below it, because many servers failed at once, more move at a time
-_MENDED = 0.92  # of the mean coverage; hundreds of servers that plan together stop there
-_MOST_MENDERS = 200  # above, a plan takes longer than a decision may
-_MOST_REPAIRS = 10  # in one plan
-_SHARE_AT_A_TIME = 0.5  # of the missing coverage, because all servers that wish to move choose the same place
-_LEAST_GAIN = 0.14  # of a server's mean throughput; a smaller gain is not worth the move
-_LEAST_MENDING_GAIN, _MENDING_HORIZON_S = 0.07, 10.0  # small gains count while blocks are thin, but only near files
-_ASKED = 128  # servers whose wish to move is computed; a sample of that size is enough
+_MOVES_AT_A_TIME = 1.0  # how many the whole swarm makes between two decisions, in quiet times
+_WELL = 0.85  # times the mean coverage; thinner blocks mean that many servers failed, and more move at a time
+_MENDED = 0.92  # times the mean coverage, where hundreds of servers that plan together stop
+_MAX_MENDERS = 200  # servers; with more, a plan takes longer than a decision may
+_MAX_REPAIRS = 10  # moves in one plan
+_SHARE_AT_A_TIME = 0.5  # mended share of the missing coverage; all servers that wish to move choose the same place
+_MIN_GAIN = 0.14  # times the mean throughput of servers; a smaller gain is not worth a move
+_MIN_MENDING_GAIN, _MENDING_HORIZON_S = 0.07, 10.0  # small gains count while blocks are thin, if files are near
+_SAMPLE = 128  # servers whose wish to move is computed; that is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class PlannedMove:
     """A better place, and the chance with which a server should go there now."""
 
     target: Span
-    gain: float  # for the swarm's worth, in mean coverage
+    gain: float  # growth of the swarm's worth, in mean coverage
     chance: float
-    is_urgent: bool = False  # some blocks are thin: a server that does not go now should look again soon
+    is_urgent: bool = False  # whether some blocks are thin, so that a server that does not go should decide again soon
 
 
 def choose_span(swarm_map: SwarmMap) -> Span:
@@ -64,14 +64,12 @@ def next_move(swarm_map: SwarmMap) -> PlannedMove | None:
 def plans_together(swarm_map: SwarmMap) -> bool:
     """Return whether servers plan together: always in a small swarm, in one of hundreds while blocks are thin."""
     num_servers = len(swarm_map.peers)
-    return num_servers <= MOST_SERVERS or (
-        num_servers <= _MOST_MENDERS and _is_thin(swarm_map.coverage(swarm_map.soon))
-    )
+    return num_servers <= MAX_SERVERS or (num_servers <= _MAX_MENDERS and _is_thin(swarm_map.coverage(swarm_map.soon)))
 
 
 def waits_for_others(swarm_map: SwarmMap) -> bool:
-    """Return whether a plan leaves blocks in need to others: unserved ones, and thin ones of hundreds of servers."""
-    return swarm_map.has_holes or (len(swarm_map.peers) > MOST_SERVERS and plans_together(swarm_map))
+    """Return whether a plan leaves blocks in need to others: unserved ones, or thin ones in a swarm of hundreds."""
+    return swarm_map.has_holes or (len(swarm_map.peers) > MAX_SERVERS and plans_together(swarm_map))
 
 
 def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, PlannedMove]:
@@ -81,7 +79,7 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, PlannedMove]:
     if not gain.any():
         return {}
     at_rest = np.flatnonzero(swarm_map.at_rest)
-    asked = at_rest[:: -(-len(at_rest) // _ASKED)]  # peers' ids are random, so that every n-th is a fair sample
+    asked = at_rest[:: -(-len(at_rest) // _SAMPLE)]  # peers' ids are random, so every n-th server makes a fair sample
     wish = np.flatnonzero(gain)
     others = (_wishes(swarm_map, coverage, asked)[1] / gain[wish, None]) ** _FAVOUR  # [wish, asked]
     of_all = np.minimum(others, _MOST_FAVOUR).sum(axis=1) * len(at_rest) / len(asked)
@@ -97,7 +95,7 @@ def single_moves(swarm_map: SwarmMap, rows: Ints) -> dict[int, PlannedMove]:
 
 def planned_moves(swarm_map: SwarmMap) -> dict[int, PlannedMove]:
     """Return the moves of servers that plan together, by row."""
-    if len(swarm_map.peers) > MOST_SERVERS:
+    if len(swarm_map.peers) > MAX_SERVERS:
         return _mending_moves(swarm_map)
     rows = np.flatnonzero(swarm_map.at_rest)
     servers = swarm_map.servers.rows(rows)
@@ -112,8 +110,8 @@ def _mending_moves(swarm_map: SwarmMap) -> dict[int, PlannedMove]:
     """Return the best single moves, one after the other, until no block is thin; by row."""
     servers, coverage = swarm_map.servers, swarm_map.coverage(swarm_map.soon)
     rows, moves = np.flatnonzero(swarm_map.at_rest), dict[int, PlannedMove]()
-    while len(rows) and len(moves) < _MOST_REPAIRS and coverage.min() < _MENDED * coverage.mean():
-        start, gain = _wishes(swarm_map, coverage, rows, _LEAST_MENDING_GAIN, _MENDING_HORIZON_S)
+    while len(rows) and len(moves) < _MAX_REPAIRS and coverage.min() < _MENDED * coverage.mean():
+        start, gain = _wishes(swarm_map, coverage, rows, _MIN_MENDING_GAIN, _MENDING_HORIZON_S)
         best = int(gain.argmax())
         if not gain[best]:
             break
@@ -162,7 +160,7 @@ def _wishes(
     swarm_map: SwarmMap,
     coverage: Floats,
     rows: Ints,
-    least_gain: float = _LEAST_GAIN,
+    least_gain: float = _MIN_GAIN,
     horizon_s: float = HORIZON_S,
 ) -> tuple[Ints, Floats]:
     """Return where these servers would go and what they gain; a gain of 0 is not worth a move."""

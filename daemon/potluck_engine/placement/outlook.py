@@ -1,6 +1,6 @@
-"""Tells people who serves the swarm, and what one more server would bring. Pure.
+"""Describes the swarm for people: who serves it, how fast an answer comes, and what one more server would bring. Pure.
 
-Expects how fast one answer comes through the swarm, from what the servers of the best route measured. Pure.
+The speed of an answer is what the servers of the best route measured.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from potluck.routing.route import NoRouteError, Vantage
 from potluck.routing.search import find_route
 from potluck.routing.servers import ServerColumns
 from potluck_engine.placement.choose import choose_span
-from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+from potluck_engine.placement.swarm_map import KnownServer, ModelSize, SwarmMap
 
-_MOST_GAIN = 100.0  # a server may claim any speed, and what follows has to fit into a message
+_MAX_GAIN = 100.0  # a server may claim any speed, and the result has to fit into a message
+_MIN_STEP_S = 1e-3  # a server may claim any speed, and no step through a swarm is faster
 
 
 def seen_servers(servers: Sequence[LiveServer], own: PeerId | None = None) -> tuple[SeenServer, ...]:
-    """Return the servers of a swarm for the people who look at it, this computer `own` first."""
+    """Return the servers of a swarm as people see them, this computer `own` first."""
     ordered = sorted(servers, key=lambda server: (server.peer_id != own, server.span.start, server.peer_id))
     return tuple(
         SeenServer(
@@ -56,20 +57,17 @@ def one_more(servers: Sequence[LiveServer], num_blocks: int) -> OneMore | None:
     throughput_tps = median(server.record.throughput_tps for server in online)
     # The sizes of files and hidden states are not known here, so fetching and measured links don't count.
     size = ModelSize(num_blocks, block_bytes=1.0, token_bits=1.0)
-    return joining_gain(SwarmMap.of(online, size, OwnServer(PeerId(""), window, throughput_tps)))
+    return joining_gain(SwarmMap.of(online, size, KnownServer(PeerId(""), window, throughput_tps)))
 
 
 def joining_gain(swarm_map: SwarmMap) -> OneMore:
-    """Return what the map's own server, which must serve nothing yet, would bring to the live ones."""
+    """Return what the map's own server, which must not serve yet, would add to the live servers."""
     coverage = swarm_map.coverage(swarm_map.live)
     before = float(coverage.min())
     span = choose_span(swarm_map)
     coverage[span.start : span.end] += swarm_map.servers.throughput_tps[swarm_map.me]
-    gain = min(float(coverage.min()) / before - 1, _MOST_GAIN) if before > 0 else 0.0
+    gain = min(float(coverage.min()) / before - 1, _MAX_GAIN) if before > 0 else 0.0
     return OneMore((span.start, span.end), round(gain, 3))
-
-
-_LEAST_STEP_S = 1e-3  # servers may claim any speed; no step through a swarm is faster
 
 
 def expected_answer_tps(servers: Sequence[LiveServer], num_blocks: int, own: PeerId) -> float:
@@ -84,4 +82,4 @@ def expected_answer_tps(servers: Sequence[LiveServer], num_blocks: int, own: Pee
         route = find_route(ServerColumns.of(servers), Span(0, num_blocks), vantage=vantage)
     except NoRouteError:
         return 0.0
-    return round(1 / max(route.cost_s, _LEAST_STEP_S), 3)
+    return round(1 / max(route.cost_s, _MIN_STEP_S), 3)

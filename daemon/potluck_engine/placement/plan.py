@@ -2,7 +2,8 @@
 
 With a few dozen servers of very different speeds, single best moves get stuck where only two or three moves together
 help. Every server searches for them by itself and finds the same plan, because all know the same directory and the
-search is deterministic. Each carries out its own part; a server that looks later plans anew from what is promised then.
+search is deterministic. Each carries out its own part. A server that decides later plans anew from what is promised
+then.
 
 Pure.
 """
@@ -25,10 +26,10 @@ from potluck_engine.placement.price import (
     worth_of_windows,
 )
 
-MOST_SERVERS = 40  # above, single moves reach the same
-_TRIES = 24  # searches, each from another first step
-_MOST_MOVES = 4  # in one search, after the first step
-_COST_OF_A_MOVE = 0.003  # in mean coverage
+MAX_SERVERS = 40  # single moves reach the same in larger swarms
+_TRIES = 24  # searches, each with another first step
+_MAX_MOVES = 4  # moves in one search, after the first step
+_COST_OF_A_MOVE = 0.003  # mean coverages
 # All parts of a plan must come at about the same time. While a block is unserved the whole swarm serves nobody, so a
 # plan that takes longer is better than one that leaves it unserved.
 _MOST_FETCH_S = (90.0, 300.0, math.inf)
@@ -39,8 +40,8 @@ class SwarmPlan:
     """A place for each server. Shapes: start [servers], coverage [blocks]."""
 
     start: Ints
-    gain: float  # of all moves together, in mean coverage
-    coverage: Floats  # of the swarm after the moves
+    gain: float  # all moves together, in mean coverage
+    coverage: Floats  # the swarm's after the moves
 
 
 def plan_moves(coverage: Floats, servers: ServerTable) -> SwarmPlan:
@@ -80,7 +81,7 @@ def _search(coverage: Floats, servers: ServerTable, most_fetch_s: float) -> Swar
 
 def _improved(others: Floats, servers: ServerTable, may_begin: Bools, mean: float) -> ServerTable:
     """Return the servers after the best single moves, one after the other."""
-    for _ in range(_MOST_MOVES):
+    for _ in range(_MAX_MOVES):
         spans = servers.spans * servers.throughput_tps[:, None]
         coverage = others + spans.sum(axis=0)
         worth, _ = worth_of_windows(np.maximum(coverage - spans, 0.0), servers, mean)

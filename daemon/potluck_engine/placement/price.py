@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _DOUBLINGS = 7  # the soft minimum has sharpness 2^7; with 2^5 it looks past the thinnest blocks of a large swarm
-_FLOOR = 0.02  # of the mean coverage, added to every block so that an empty one has a finite price
+_FLOOR = 0.02  # mean coverages, added to every block so that an empty one has a finite price
 HORIZON_S = 120.0  # a place that takes so long to fetch is worth half, because the swarm changes meanwhile
 
 
@@ -28,18 +28,24 @@ class ServerTable:
     """A table of servers, one a row.
 
     Shapes: start, length, window, throughput_tps [servers]; fetch_s [servers, blocks].
+
+    Attributes:
+        start: the start of the span that a server serves or is about to serve.
+        length: the length of that span; 0 if it has none yet.
+        window: how many blocks it can hold; 0 if it stays where it is.
+        fetch_s: the seconds until a block's files are on its disk; 0 if they are.
     """
 
-    start: Ints  # of the span that it serves or is about to
-    length: Ints  # of that span; 0: it has none yet
-    window: Ints  # blocks that it can hold; 0: it stays where it is
+    start: Ints
+    length: Ints
+    window: Ints
     throughput_tps: Floats
-    fetch_s: Floats  # until a block's files are on its disk; 0: they are
+    fetch_s: Floats
 
     @property
     def spans(self) -> Bools:
-        """[servers, blocks]: what each serves or is about to."""
-        blocks = np.arange(self.fetch_s.shape[1], dtype=np.int16)  # half the time of int64, and every decision asks
+        """The blocks that each server serves or is about to serve. Shape: [servers, blocks]."""
+        blocks = np.arange(self.fetch_s.shape[1], dtype=np.int16)  # half the time of int64 in every decision
         start, end = self.start.astype(np.int16), (self.start + self.length).astype(np.int16)
         return (start[:, None] <= blocks) & (blocks < end[:, None])
 
@@ -50,7 +56,7 @@ class ServerTable:
 
 
 def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZON_S) -> tuple[Ints, Floats]:
-    """Return the best place of each server while all others stay, and what the swarm gains by it, in mean coverage.
+    """Return each server's best place while all others stay, and the swarm's gain by it, in mean coverage.
 
     Shapes: both [servers].
 
@@ -77,7 +83,7 @@ def worth_of_windows(others: Floats, servers: ServerTable, mean: float) -> tuple
     """
     relative = others / mean
     price = _price(relative)
-    # The price outside the window is never a difference of sums: one empty block would round everything else away.
+    # The price outside the window must not be a difference of sums: an empty block would round everything else away.
     before, after = _prefix_sums(price), _prefix_sums(price[:, ::-1])[:, ::-1]
     with_it = _prefix_sums(_price(relative + (servers.throughput_tps / mean)[:, None]))
     num_blocks = others.shape[1]

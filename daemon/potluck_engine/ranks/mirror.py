@@ -14,15 +14,17 @@ from potluck.blocks.cache.session_cache import KvCache
 from potluck.blocks.span.ranks import Ranks, join_ranks, leave_ranks
 from potluck.blocks.span.step_plans import StepPlan
 from potluck.protocol.blocks import Span
-from potluck_engine.compute.loaded_blocks import CallInputs, LoadedBlocks
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.passes import CallInputs
 from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S, RankInbox
-from potluck_engine.weights.loading import load_blocks, open_for_swarm
+from potluck_engine.weights.checkpoints import open_for_swarm
+from potluck_engine.weights.loading import load_blocks
 
 
 class Mirror:
-    """One rank's part of a span. Rank 0 may call the public methods; tensors come on the CPU."""
+    """One rank's part of a span. Rank 0 calls its public methods by name; tensors come on the CPU."""
 
-    _ranks: Ranks  # these two from `load_blocks` on
+    _ranks: Ranks  # set by `load`, as the next one
     _blocks: LoadedBlocks
 
     def __init__(self, rank: int, config: LaunchSpec) -> None:
@@ -32,7 +34,7 @@ class Mirror:
         self._caches: dict[int, KvCache] = {}
 
     def follow(self, letters: RankInbox) -> None:
-        """Make the calls of rank 0. Raises EOFError when it is gone, and any error of a call."""
+        """Make the calls of rank 0. Raises EOFError when it is gone, and the error of any call."""
         while True:
             name, args = letters.next()
             getattr(self, name)(*args)

@@ -1,14 +1,13 @@
 """Starts, directs, watches and ends the processes that hold a span on several devices. Rank 0 is the engine itself.
 
-start:  a process for each further device, each with a pipe
-work:   `together` sends the other ranks a call that rank 0 makes
-lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and later
-        calls are refused; the engine ends, and its successor starts others
+    start:  a process for each further device, each with a pipe
+    work:   `together` sends the other ranks a call that rank 0 makes
+    lost:   a rank ended, or an exchange failed or took too long: all ranks are killed, `wait_lost` returns, and later
+            calls are refused; the engine ends, and its successor starts others
 
-Sends calls from rank 0 to the other ranks, in order, over a pipe each.
-
-Messages are pickled, because both ends are this program and the pipe is private between a process and its own child.
-Tensors travel as bytes: torch's own pickling of one takes as long as a hop.
+Calls go from rank 0 to the other ranks in order, over one pipe each. Messages are pickled, because both ends are this
+program and the pipe is private between a process and its own child. Tensors travel as bytes, because torch's own
+pickling of one takes as long as a hop.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ RankCall = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A tensor in a message."""
+    """A tensor as bytes in a message."""
 
     data: NDArray[Any]
     dtype: torch.dtype
@@ -75,7 +74,7 @@ class Mailbox:
         self._posted: deque[RankCall] = deque()
 
     def add(self, pipe: socket.socket, *, timeout_s: int) -> None:
-        """Add a rank and take over the socket to it. A message fails if the rank reads nothing for `timeout_s`."""
+        """Add a rank, whose socket the mailbox owns from now on. Sending fails if it reads nothing for `timeout_s`."""
         pipe.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", timeout_s, 0))
         self._pipes.append(Connection(pipe.detach()))
 
@@ -99,7 +98,7 @@ class Mailbox:
 
 
 class RankInbox:
-    """A rank's end of its pipe: the calls of rank 0, one after the other."""
+    """A rank's end of its pipe, from which it gets the calls of rank 0 in order."""
 
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = Connection(pipe.detach())
@@ -116,7 +115,7 @@ class RankInbox:
 log = logging.getLogger(__name__)
 
 MEETING_TIMEOUT_S = 1800.0  # imports, and weights from a slow disk, until all ranks have loaded
-EXCHANGE_TIMEOUT_S = 60.0  # afterwards; ranks that work are milliseconds apart
+EXCHANGE_TIMEOUT_S = 60.0  # bounds every exchange after that; ranks that work are milliseconds apart
 _END_TIMEOUT_S = 2.0
 _numbers = itertools.count()
 
@@ -126,18 +125,18 @@ class RankProcesses:
 
     def __init__(self, config: LaunchSpec) -> None:
         self._config = config
-        self._meeting: Path | None = None  # of the last group; None: there was none
+        self._meeting: Path | None = None  # the last group's meeting file; None before the first group
         self._processes: list[asyncio.subprocess.Process] = []
         self._mailbox = Mailbox()
         self._group: Ranks | None = None
         self._is_lost = False
-        self._lock = threading.Lock()  # steps and calls have threads of their own, but an exchange is one at a time
+        self._lock = threading.Lock()  # one exchange at a time, because steps and calls have threads of their own
 
     @classmethod
     async def start(cls, config: LaunchSpec) -> RankProcesses:
         """Start a process for each device but the first.
 
-        Must be called on a thread that lives as long as this process: the kernel ends the ranks with it.
+        Call it on a thread that lives as long as this process, because the kernel ends the ranks with that thread.
 
         Raises:
             PotluckError: they cannot be started; UsageError for a device that is not there.
@@ -157,12 +156,12 @@ class RankProcesses:
 
     @property
     def size(self) -> int:
-        """Number of ranks, including this one."""
+        """The number of ranks, including this one."""
         return len(self._config.serve.devices)
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Process ids of the other ranks, rank 1 first."""
+        """The process ids of the other ranks, rank 1 first."""
         return tuple(process.pid for process in self._processes)
 
     def load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
@@ -176,9 +175,9 @@ class RankProcesses:
         return blocks
 
     def free(self) -> None:
-        """Return when the other ranks have freed their parts. All leave the group, whose buffers are on the devices.
+        """Have all ranks free their parts and leave the group, whose buffers are on the devices.
 
-        Raises RemoteError, as `together`; lost ranks have freed everything.
+        Raises RemoteError, as `together`; ranks that were lost have freed everything.
         """
         if self._group is None:
             return
@@ -192,7 +191,7 @@ class RankProcesses:
         """Have the other ranks make this call (see `mirror.py`) while the body does the same here.
 
         Raises:
-            RemoteError: DRAINING if a rank is lost. Any error of the body ends the ranks, because they would wait.
+            RemoteError: DRAINING if a rank is lost. Any error of the body ends the ranks, which would wait for ever.
         """
         if self._is_lost:
             raise _lost()
@@ -209,11 +208,11 @@ class RankProcesses:
             raise _lost() from error
 
     def post(self, name: str, *args: Any) -> None:
-        """Queue a call without tensors that the other ranks make before the next one; any thread may do so."""
+        """Queue a call without tensors, which the other ranks make before the next one. Any thread may call it."""
         self._mailbox.post(name, *args)
 
     async def wait_lost(self) -> None:
-        """Return when a rank has ended, or all were killed because an exchange failed."""
+        """Wait until a rank has ended, or all were killed because an exchange failed."""
         watching = [asyncio.create_task(process.wait()) for process in self._processes]
         try:
             await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
@@ -222,10 +221,10 @@ class RankProcesses:
                 task.cancel()
         self._lose()
         if self._group is not None:
-            await asyncio.to_thread(abort_ranks, self._group)  # rank 0 would wait for ever
+            await asyncio.to_thread(abort_ranks, self._group)  # otherwise rank 0 would wait for ever
 
     async def close(self) -> None:
-        """End the other ranks and leave their group, when nothing computes any more. Idempotent."""
+        """End the other ranks and leave their group. Nothing may compute any more. Idempotent."""
         self._is_lost = True
         self._mailbox.close()
         with contextlib.suppress(TimeoutError):
@@ -271,7 +270,7 @@ def _lost() -> RemoteError:
 
 
 def _refuse_missing(devices: Sequence[str]) -> None:
-    """Refuse missing devices without using them, which would take memory of each in this process."""
+    """Raise UsageError for missing devices. They are not used for that, which would take memory in this process."""
     count = torch.cuda.device_count() if any(device.startswith("cuda") for device in devices) else 0
     for device in devices:
         if device.startswith("cuda") and int(device.partition(":")[2]) >= count:

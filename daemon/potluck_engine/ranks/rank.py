@@ -1,7 +1,8 @@
 """Runs one rank of a span on several devices, but never rank 0: `python -m potluck_engine.ranks.rank RANK PIPE PARENT`.
 
-Makes the calls of rank 0 in its order on its own part of the weights, and drops the results, which are the same on all
-ranks. Errors end this process, which rank 0 notices in its next exchange at the latest. It ends with rank 0, too.
+A rank makes the calls of rank 0 in the same order on its own part of the weights, and drops the results, which are the
+same on all ranks. An error ends the process, which rank 0 notices in its next exchange at the latest. The process also
+ends with rank 0.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def main() -> int:
     faulthandler.enable()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s rank: %(message)s", stream=sys.stderr)
 
-    from potluck_engine.ranks.mirror import Mirror
-    from potluck_engine.ranks.processes import RankInbox  # imports torch, so only after the parent is watched
+    from potluck_engine.ranks.mirror import Mirror  # slow: imports torch
+    from potluck_engine.ranks.processes import RankInbox
 
     letters = RankInbox(socket.socket(fileno=pipe))
     try:
@@ -45,4 +46,4 @@ def main() -> int:
 if __name__ == "__main__":
     code = main()
     logging.shutdown()
-    os._exit(code)  # ending the interpreter properly would hold the memory for seconds
+    os._exit(code)  # an orderly end of the interpreter would hold the memory for seconds

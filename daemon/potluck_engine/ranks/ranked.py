@@ -1,7 +1,7 @@
-"""Gives rank 0 a span on several devices with the interface of a span on one: each call is made by all ranks.
+"""Gives rank 0 a span on several devices with the interface of a span on one: all ranks make each call.
 
 A `RankedSpan` is a `BlockSpan`, its memory a `KvMemory`, and its caches are `KvCache`s. Only rank 0 decides about
-pages; it tells the others which slots to copy, read and write. Their side is in `mirror.py`, under the same names.
+pages; it has the others copy, read and write the same slots. Their side is in `mirror.py`, under the same names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from potluck.blocks.span.block_span import BlockSpan
 from potluck.blocks.span.step_plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
-from potluck_engine.compute.loaded_blocks import CallInputs, Gradients, LoadedBlocks, backward_of
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.passes import CallInputs, Gradients, backward_of
 from potluck_engine.ranks.processes import RankProcesses
 
 _numbers = itertools.count()
@@ -39,7 +40,7 @@ class RankedSpan(BlockSpan):
 
     @property
     def is_reshapable(self) -> bool:
-        """False: ranks load and serve a span as a whole."""
+        """False, because ranks load and serve a span as a whole."""
         return False
 
     def free(self) -> None:
@@ -50,7 +51,7 @@ class RankedSpan(BlockSpan):
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
         assert self.own.layout is not None, "sessions of this family run alone"
         self.ranks.post("new_memory", num_tokens)
-        return RankedMemory(self.own.layout, num_tokens, self.ranks)  # such a span does not grow
+        return RankedMemory(self.own.layout, num_tokens, self.ranks)  # a ranked span does not grow
 
     def run_decided(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
@@ -60,7 +61,7 @@ class RankedSpan(BlockSpan):
             return self.own.run_decided(plan, hidden, memory, prompts)
 
     def next_tokens(self, sequences: list[KvSequence], memory: KvMemory) -> None:
-        """Prepare nothing: the other ranks follow plans."""
+        """Prepare nothing, because the other ranks follow plans."""
 
     def new_cache(self) -> KvCache:
         return RankedCache(self.decoder.config, self.span, self.ranks)
@@ -74,7 +75,7 @@ class RankedSpan(BlockSpan):
 
 
 class RankedCache(KvCache):
-    """The cache of a session that runs alone; `number` is what the other ranks call theirs."""
+    """The cache of a session that runs alone. The other ranks know theirs by its `number`."""
 
     def __init__(self, config: Any, span: Span, ranks: RankProcesses) -> None:
         super().__init__(config)
@@ -93,7 +94,7 @@ class RankedCache(KvCache):
 
 
 class RankedMemory(KvMemory):
-    """Pages whose keys and values are spread over the ranks by heads; nothing is saved or loaded."""
+    """Pages whose keys and values are spread over the ranks by heads. They are never saved or loaded."""
 
     def __init__(self, layout: KvLayout, num_tokens: int, ranks: RankProcesses) -> None:
         super().__init__(layout, num_tokens)
@@ -143,7 +144,7 @@ class RankedBlocks(LoadedBlocks):
 
 
 def make_loaded_blocks(whole: BlockSpan, *, piece_tokens: int) -> LoadedBlocks:
-    """Return the blocks of a loaded span on one device or several."""
+    """Return the blocks of a span that is loaded on one device or several."""
     if isinstance(whole, RankedSpan):
         return RankedBlocks(whole, piece_tokens=piece_tokens)
     return LoadedBlocks(whole, piece_tokens=piece_tokens)

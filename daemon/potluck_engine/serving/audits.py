@@ -1,19 +1,14 @@
-"""Checks members' reports about each other's computers.
+"""Lets members check each other's results: keeps choices of experts, rechecks reported computers, examines this one.
 
-The server of a leader that serves the same blocks is given the window's inputs. It computes them and has the computer
-that is accused compute them, too, because anybody can invent what that computer is said to have answered. It says so if
-the two are too far apart. This changes no route.
+`ChoiceBook` keeps which experts the blocks chose in sessions, for clients whose results are computed again elsewhere.
+Choices don't travel with steps.
 
-Hears reports that this computer returns wrong results, and has its weights looked at.
+`Rechecks` checks a report if this is a leader's server with the same blocks. It gets the inputs of the reported window,
+computes them, and has the accused computer compute them again, because anybody can invent what that computer answered.
+It confirms the report if the two differ too much. This changes no route.
 
-    a new report -> a random delay, so that computers that are reported together take turns -> `examine`
-
-A report that cannot be examined now counts as new when it is told again.
-
-Remembers which experts the blocks chose in sessions, for clients whose results are computed again elsewhere.
-
-Nothing of it travels with steps. A session's choices are kept while it is open and for a minute after that, up to a
-number of tokens, and within a bound for all sessions together: those that were not used for longest go first.
+`Examiner` receives reports about this computer and has its weights examined after a random delay, so that computers
+that are reported together take turns. A report that cannot be examined now counts as new when it comes again.
 """
 
 from __future__ import annotations
@@ -53,13 +48,13 @@ from potluck_engine.memory.session_memory import SessionStep
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT_S = 60.0  # for the accused computer's answer
+_TIMEOUT_S = 60.0  # bounds the accused computer's answer
 _MAX_TRIED = 1000  # reports that are remembered
-_SHAKES = 4.0  # a difference must be so many times what rounded inputs make, or the inputs were chosen for it
+_MIN_ROUNDING_FACTOR = 4.0  # a difference below so many times that of rounded inputs may come from chosen inputs
 
 
 def reports_in(records: Iterable[bytes], machine: bytes | None = None) -> dict[tuple[bytes, bytes], Report]:
-    """Return the reports among records, by who reports which computer; about one, by its public key, or all."""
+    """Return the reports among records by their reporter and computer; only those about `machine`, if it is given."""
     bodies = (record.body for record in read_all([*records]))
     found = (body for body in bodies if isinstance(body, Report) and machine in (None, body.machine))
     return {(report.person, report.machine): report for report in found}
@@ -69,14 +64,14 @@ Compute = Callable[[ForwardRequest], Awaitable[Tensor]]
 """Runs a forward here. Raises RemoteError."""
 
 FormatOf = Callable[[PeerId], Awaitable[NumberFormat | None]]
-"""Returns in which format a server says that it computes; None: it serves nothing. Raises PotluckError."""
+"""Returns the number format that a server announces; None if it serves nothing. Raises PotluckError."""
 
 
 class Rechecks:
-    """The windows that this engine repeats for its leader, one at a time.
+    """Rechecks reported computers for this engine's leader, one at a time.
 
     Args:
-        on_confirmed: told a report whose computer was found to return wrong results.
+        on_confirmed: called with a report whose computer was found to return wrong results.
     """
 
     def __init__(
@@ -90,16 +85,16 @@ class Rechecks:
         self._is_busy = False
         self._background = BackgroundTasks()
 
-    def hear(self, request: ForwardRequest, peer: PeerId, form: NumberFormat) -> None:
-        """Recheck the computer that a request's report names, if this engine is a leader's.
+    def receive(self, request: ForwardRequest, peer: PeerId, form: NumberFormat) -> None:
+        """Begin to recheck the computer that a request's report names, if this engine is a leader's.
 
         Args:
-            request: with the whole id of its adapter, and the digest of the weights that this engine computes with.
-            peer: who asks: a program of the person who reports.
+            request: the reported window, with its adapter's full id and the digest of this engine's weights.
+            peer: the sender, which must belong to the person who reports.
             form: the number format in which this engine computes.
 
         Raises:
-            RemoteError: BUSY while another one is rechecked.
+            RemoteError: BUSY while another computer is rechecked.
         """
         members, records = self._host.members, read_all([request.report])
         if members is None or not members.is_leaders or not records or request.hidden.shape[0] != 1:
@@ -117,20 +112,20 @@ class Rechecks:
     async def _try(self, members: MembersGate, record: Record, request: ForwardRequest, form: NumberFormat) -> None:
         try:
             members.publish([record.data])
-            if any(known.hash == record.hash for known in members.roster.reports):  # it holds
-                self._tried[record.hash] = None  # once: whoever is accused may not answer, to keep others waiting
+            if any(known.hash == record.hash for known in members.roster.reports):  # the roster accepted it
+                self._tried[record.hash] = None  # an accused that never answers must not be asked again
                 if len(self._tried) > _MAX_TRIED:
                     self._tried.pop(next(iter(self._tried)))
                 await self._compare(record, request, form)
         except (PotluckError, TimeoutError) as error:
             log.info("a report about layers %s could not be confirmed: %s", request.span.layers, error)
-        except Exception:  # such as no memory left
+        except Exception:  # such as one of memory
             log.exception("a report about layers %s could not be confirmed", request.span.layers)
         finally:
             self._is_busy = False
 
     async def _compare(self, record: Record, request: ForwardRequest, form: NumberFormat) -> None:
-        """Compare what both compute from the inputs. Whoever reports may have chosen them to make servers differ."""
+        """Compare what both computers make of the inputs, which the reporter may have chosen to make servers differ."""
         report = record.body
         assert isinstance(report, Report)
         accused = peer_id_of(report.machine)
@@ -144,15 +139,15 @@ class Rechecks:
             caller=request.caller,
             last_tokens=min(WINDOW_TOKENS, request.hidden.shape[1]),
             choices=request.choices,
-            margin=math.inf,  # within a margin, one of two honest servers may take over what the other one does not
+            margin=math.inf,  # otherwise one of two honest servers may follow a choice that the other one overrides
         )
-        shaken_inputs = await asyncio.to_thread(_shaken, asked, form)
-        found = [await self._ask(accused, asked), await self._compute(asked), await self._compute(shaken_inputs)]
-        claimed, own, shaken = (each[0].float().numpy() for each in found)
+        rounded_inputs = await asyncio.to_thread(_rounded, asked, form)
+        found = [await self._ask(accused, asked), await self._compute(asked), await self._compute(rounded_inputs)]
+        claimed, own, rounded = (each[0].float().numpy() for each in found)
         limit = HonestDifferences().limit("", form, tokens=len(own))
-        if limit is None or not (np.isfinite(own).all() and np.isfinite(shaken).all()):
+        if limit is None or not (np.isfinite(own).all() and np.isfinite(rounded).all()):
             return
-        bar = max(limit.difference, _SHAKES * difference(own, shaken))
+        bar = max(limit.difference, _MIN_ROUNDING_FACTOR * difference(own, rounded))
         if compare(difference(own, claimed), bar) is Opinion.DISAGREES:
             log.warning("...%s returns wrong results for layers %s, as was reported", accused[-8:], request.span.layers)
             self._on_confirmed(report)
@@ -168,25 +163,25 @@ class Rechecks:
             await stream.close()
 
 
-def _shaken(request: ForwardRequest, form: NumberFormat) -> ForwardRequest:
-    """Return the request with inputs that are off by the rounding of the format."""
+def _rounded(request: ForwardRequest, form: NumberFormat) -> ForwardRequest:
+    """Return the request with inputs that are changed as much as rounding in this format would."""
     error = torch.finfo(getattr(torch, form.dtype)).eps * torch.randn(request.hidden.shape)
     return replace(request, hidden=request.hidden + (request.hidden.abs() * error).to(request.hidden.dtype))
 
 
-_DELAY_S = 20.0  # at most
-_AGAIN_S = 86_400.0  # so that nobody can keep a server from its work by reports
+_MAX_DELAY_S = 20.0
+_AGAIN_S = 86_400.0  # separates examinations, so that reports cannot keep a server from its work
 
 
 class Examiner:
-    """The reports about one computer.
+    """Receives reports about this computer, and has its weights examined.
 
     Args:
-        known: signed records that say nothing new.
-        examine: looks at the weights; False: not now.
+        known: signed records whose reports are not new.
+        examine: examines the weights; returns False if it cannot now.
 
     Attributes:
-        examination: the last one, which may still run; None: there was none.
+        examination: the last examination, which may still run; None before the first one.
     """
 
     def __init__(self, known: Iterable[bytes], examine: Callable[[], Awaitable[bool]]) -> None:
@@ -195,9 +190,9 @@ class Examiner:
         self._examine = examine
         self._examined_s = -math.inf
 
-    def hear(self, news: Iterable[bytes], own_key: bytes) -> None:
-        """Look at the weights soon if a record among `news` is a new report about this computer."""
-        found = reports_in(news, own_key)  # all are told again now and then
+    def receive(self, records: Iterable[bytes], own_key: bytes) -> None:
+        """Have the weights examined soon if a record is a new report about this computer."""
+        found = reports_in(records, own_key)  # known ones come again now and then
         new = {place: each for place, each in found.items() if self._known.get(place) != each}
         self._known |= new
         if new and time.monotonic() - self._examined_s >= _AGAIN_S:
@@ -207,7 +202,7 @@ class Examiner:
     async def _examine_soon(self, reports: Iterable[tuple[bytes, bytes]]) -> None:
         is_examined = False
         try:
-            await asyncio.sleep(random.uniform(0.0, _DELAY_S))
+            await asyncio.sleep(random.uniform(0.0, _MAX_DELAY_S))
             is_examined = await self._examine()
         finally:
             if not is_examined:
@@ -222,27 +217,30 @@ _ENDED_S: Final = 60.0
 
 @dataclass(slots=True)
 class _Kept:
-    """Attributes: history: [rows, tokens, layers * choices] int16; ended_s: monotonic, None while it is open."""
+    """The choices of one session."""
 
-    history: History
+    history: History  # [rows, tokens, layers * choices] int16
     num_layers: int
     num_bytes: int = 0
-    ended_s: float | None = None
+    ended_s: float | None = None  # monotonic; None while the session is open
 
 
 class ChoiceBook:
-    """The choices of one engine's sessions.
+    """Keeps the choices of sessions while they are open and for a minute after that.
+
+    A session has a bound on its tokens, and all sessions together have one on their bytes. Those that were not used for
+    longest are dropped first.
 
     Attributes:
-        kept: by client and session id; empty as long as no step chose anything.
+        kept: the choices by client and session id; empty as long as no step chose experts.
     """
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self.kept: OrderedDict[tuple[PeerId, str], _Kept] = OrderedDict()
 
-    def note(self, client: PeerId, session_id: str | None, step: SessionStep) -> None:
-        """Note what was chosen for the tokens of a step that was done."""
+    def record(self, client: PeerId, session_id: str | None, step: SessionStep) -> None:
+        """Keep the experts that were chosen for the tokens of a finished step."""
         chosen, key, num_layers = step.all_chosen(), (client, session_id or ""), len(step.memory.span)
         if session_id is None or (chosen is None and key not in self.kept):
             return
@@ -255,24 +253,24 @@ class ChoiceBook:
         history.truncate(step.start)
         num_new = 0 if chosen is None else chosen.shape[1]
         if history.length < step.start or num_new < step.tokens or step.start + num_new > choice_tokens(num_layers):
-            del self.kept[key]  # a part is missing, or it is too long
+            del self.kept[key]  # a part is missing, or the session is too long
         elif chosen is not None:
             history.append(chosen)
             kept.num_bytes = chosen.shape[0] * history.length * chosen.shape[2] * chosen.itemsize
             self._make_room()
 
-    def end(self, client: PeerId, session_id: str | None) -> None:
-        """Note that a session has ended."""
+    def mark_ended(self, client: PeerId, session_id: str | None) -> None:
+        """Begin the minute after which an ended session's choices are dropped."""
         kept = self.kept.get((client, session_id or ""))
         if kept is not None:
             kept.ended_s = time.monotonic()
         self._make_room()
 
-    def of(self, client: PeerId, session_id: str, row: int, tokens: int) -> Tensor:
-        """Return what was chosen for the first tokens of a row, [tokens, layers, choices] int16.
+    def choices_of(self, client: PeerId, session_id: str, row: int, tokens: int) -> Tensor:
+        """Return the experts that were chosen for a row's first tokens, [tokens, layers, choices] int16.
 
         Raises:
-            RemoteError: NOT_SERVED: nothing is kept of them.
+            RemoteError: NOT_SERVED if they are not kept.
         """
         kept = self.kept.get((client, session_id))
         if kept is None or kept.history.length < tokens or row >= kept.history.batch:

@@ -1,7 +1,7 @@
-"""The table of everything an engine answers, and the stateless calls among it.
+"""Registers everything that an engine answers, and answers stateless calls.
 
-Handlers decode, check who asks for what, hand over to the step loop, and encode. They raise RemoteErrors, which the
-host sends; anything else is a fault of ours, which the host answers as INTERNAL and logs.
+Handlers decode, check whether the peer may ask for that, pass work to the step loop, and encode. They raise
+RemoteErrors, which the host sends. Any other error is a fault of ours, which the host logs and answers as INTERNAL.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from potluck.wire.calls import CallCoding, CallRequest, RequestJoiner, UploadJoi
 from potluck.wire.message import ACCEPTED, MAX_FIELD_BYTES, PART_BYTES, Limits, PartJoiner, decode_request, encode
 from potluck.wire.packing import can_pack, pack, pack_gradient
 from potluck.wire.tensors import encode_tensors
-from potluck_engine.compute.loaded_blocks import BACKWARD_COST, CallInputs, Gradients
-from potluck_engine.compute.passes import KEEP_S, PassKey
+from potluck_engine.compute.loaded_blocks import BACKWARD_COST
+from potluck_engine.compute.passes import KEEP_S, CallInputs, Gradients, PassKey
 from potluck_engine.compute.steps import Call
 from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.serving.admission import StreamBudget, in_thread_if_large
@@ -54,19 +54,19 @@ from potluck_engine.serving.pushing import Pushes, receive_pushes
 from potluck_engine.serving.service import Service
 from potluck_engine.serving.session_stream import serve_session
 
-if TYPE_CHECKING:  # only open swarms load it
+if TYPE_CHECKING:  # loaded in open swarms only
     from potluck.petals.adapter import PetalsPeers
 
 T = TypeVar("T")
 
 _TRIM_AFTER_S = 5.0
-_COMING = 0.25  # of quoted rows: clients ask along several routes and take one
-_MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one whole message
+_COMING_SHARE = 0.25  # the share of quoted rows to expect: clients ask along several routes and choose one
+_MAX_LARGE_CALLS = 16  # concurrent calls of several frames; each may hold a whole message
 
 
 @dataclass(slots=True)
 class Handlers:
-    """All calls of one engine; implements `potluck.petals.server.EngineCalls`."""
+    """The handlers of one engine. They implement `potluck.petals.server.EngineCalls`."""
 
     state: Service
     host: Host
@@ -86,7 +86,7 @@ class Handlers:
         self._rounding.seed()
 
     async def register(self) -> None:
-        """Make the host answer."""
+        """Register all handlers with the host."""
         host = self.host
         for protocol, call in (
             (protocols.QUOTE, self.quote),
@@ -100,7 +100,7 @@ class Handlers:
             (protocols.PUSH, partial(receive_pushes, self._pushes), whole),
             (protocols.FORWARD, partial(self._answer, ForwardRequest), part),
             (protocols.BACKWARD, partial(self._answer, BackwardRequest), part),
-            (protocols.ADAPTER, self.take_adapter, part),
+            (protocols.ADAPTER, self.receive_adapter, part),
         ):
             await host.serve_stream(protocol, stream_call, max_frame_bytes=max_frame_bytes)
         if self.foreign is not None:
@@ -109,11 +109,11 @@ class Handlers:
     async def _answer(self, kind: type[ForwardRequest | BackwardRequest], stream: Stream, peer: PeerId) -> None:
         await self.answer_call(stream, peer, RequestJoiner(kind, self.limits))
 
-    async def take_adapter(self, stream: Stream, peer: PeerId) -> None:
-        """Take in a private adapter, for later calls of this peer's person. Raises RemoteError."""
+    async def receive_adapter(self, stream: Stream, peer: PeerId) -> None:
+        """Receive a private adapter for later calls of this peer's person. Raises RemoteError."""
         state = self.state
         joiner = UploadJoiner(self.limits, max_bytes=state.private.largest_bytes)
-        with ExitStack() as room:
+        with ExitStack() as stack:
             held: list[HeldAdapter] = []
 
             async def begin() -> None:
@@ -122,19 +122,19 @@ class Handlers:
                 state.blocks.whole.check(layout)
                 assert caller.private is not None
                 person = state.admission.person_of(peer)
-                taking = state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
-                held.append(room.enter_context(taking))
+                reserving = state.private.reserving(person, caller.private.digest, span, joiner.num_bytes)
+                held.append(stack.enter_context(reserving))
 
             async with self._received(stream, joiner, begin):
                 upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
-                state.admission.check_open()  # the device may have been given back meanwhile
+                state.admission.check_open()  # refuses if the device was given back meanwhile
                 held[0].adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
                 await stream.send(ACCEPTED)
 
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
-        """Say what a session would cost here now. Raises RemoteError, as its opening would.
+        """Answer what a session would cost here now. Raises RemoteError, as its opening would.
 
-        Computes nothing, and reserves memory for two seconds, so that the promise still holds when the client comes.
+        Nothing is computed. Memory is reserved for two seconds, so that the quote still holds when the client comes.
         Quoted rows count as load for the next client that asks, so that clients that ask at the same time do not all
         choose the same server.
         """
@@ -143,7 +143,7 @@ class Handlers:
         paging, load = state.stage.paging, state.load(now)
         reservations, per_page = paging.admission.reservations, paging.pages_per_token_page
         expected_rows, others, free = reservations.rows(now), reservations.pages(now), state.compute.page_counts.free
-        pages = reservations.hold(
+        pages = reservations.reserve(
             state.admission.person_of(peer),
             pages=request.rows * pages_of(request.tokens) * per_page,
             rows=request.rows,
@@ -152,7 +152,7 @@ class Handlers:
         )
         return encode(
             Quote(
-                batch=load.batch + math.ceil(_COMING * expected_rows),
+                batch=load.batch + math.ceil(_COMING_SHARE * expected_rows),
                 step_ms=load.step_ms,
                 queue_ms=load.queue_ms,
                 free_tokens=max(free - others, 0) * PAGE_TOKENS // per_page,
@@ -161,17 +161,17 @@ class Handlers:
         )
 
     async def settle(self, body: bytes, peer: PeerId) -> bytes:
-        """Take the last receipt of a session or of some calls, which no later one can carry."""
+        """Accept the last receipt of a session or of some calls, which no later request can carry."""
         self.state.tabs.settle(peer, decode_request(body, Settlement).receipt)
         return b""
 
     async def choices(self, body: bytes, peer: PeerId) -> bytes:
-        """Tell the client of a session which experts were chosen in it."""
+        """Answer a session's client which experts were chosen in it."""
         request = decode_request(body, ChoicesRequest)
-        experts = self.state.choices.of(peer, request.session_id, request.row, request.tokens)
+        experts = self.state.choices.choices_of(peer, request.session_id, request.row, request.tokens)
         return b"".join(encode_tensors(Choices(experts)))
 
-    # -- what an adapter for foreign peers asks too --------------------------------------------------------------------
+    # -- also used by adapters for foreign peers -----------------------------------------------------------------------
 
     @property
     def limits(self) -> Limits:
@@ -204,13 +204,13 @@ class Handlers:
 
     async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None:
         """Read one stateless call, compute it, and send the answer. Raises RemoteError."""
-        room = StreamBudget(self.state.admission.budgets, peer)
+        budget = StreamBudget(self.state.admission.budgets, peer)
 
         async def begin() -> None:
             self.state.admission.check(*coding.target())
-            await room.take(coding.num_bytes, timeout_s=self.state.limits.request_timeout_s)
+            await budget.reserve(coding.num_bytes, timeout_s=self.state.limits.request_timeout_s)
 
-        with closing(room):
+        with closing(budget):
             async with self._received(stream, coding, begin):
                 request = await self.in_thread_if_large(coding.num_bytes, coding.request)
                 reply = await self.compute(request, peer)
@@ -221,10 +221,10 @@ class Handlers:
     async def _received(
         self, stream: Stream, parts: PartJoiner | CallCoding, begin: Callable[[], Awaitable[None]]
     ) -> AsyncIterator[None]:
-        """Read a request of one frame or more; the body answers it. Raises RemoteError.
+        """Read a request of one or several frames; the body answers it. Raises RemoteError.
 
         Args:
-            begin: checks what the first frame says, and takes room, before a stranger makes us keep the rest.
+            begin: checks what the first frame says and reserves room, before a stranger makes us keep the rest.
         """
         limits, is_first, is_large = self.state.limits, True, False
         try:
@@ -248,7 +248,7 @@ class Handlers:
             self._large_calls -= is_large
 
     async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply:
-        """Run a stateless call. Raises RemoteError."""
+        """Compute a stateless call. Raises RemoteError."""
         state = self.state
         adapter = state.admission.check(request.prefix, request.span, request.caller)
         batch, tokens = request.hidden.shape[:2]
@@ -256,7 +256,7 @@ class Handlers:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
         if isinstance(request, ForwardRequest) and request.report:
             here = Caller(adapter, state.admission.digest_of(request.span))
-            self._rechecks.hear(replace(request, caller=here), peer, state.format)
+            self._rechecks.receive(replace(request, caller=here), peer, state.format)
         person = state.admission.person_of(peer)
         tab = state.tabs.tab_of_calls(peer, request.span, request.caller.receipt)
         with (
@@ -273,7 +273,7 @@ class Handlers:
                 counts.backward_tokens += batch * tokens
             else:
                 counts.forward_tokens += batch * tokens
-        if not tab.seq:  # it has signed nothing yet; answers of calls may be lost
+        if not tab.seq:  # nothing is signed yet, and an answer with the name may have been lost
             timing = replace(timing, tab=tab.name or None)
         found = result if isinstance(result, Gradients) else Gradients(result)
         hidden, packed = found.hidden, None
@@ -290,7 +290,7 @@ class Handlers:
         return (await self.compute(request, self.host.peer_id)).tensors[0]
 
     def _given(self, request: CallRequest) -> GivenChoices | None:
-        """Return the choices of experts that a request names. Raises RemoteError if these blocks cannot repeat them."""
+        """Return the experts that a request prescribes. Raises RemoteError if these blocks cannot choose them."""
         if not isinstance(request, ForwardRequest) or request.choices is None:
             return None
         whole, span = self.state.blocks.whole, request.span
@@ -329,7 +329,7 @@ class Handlers:
         )
 
     def _trim_later(self) -> None:
-        """Give memory back after a session, once for all that end in some seconds: glibc would keep 200 MB and more."""
+        """Return memory to the system some seconds after a session; glibc would keep 200 MB and more."""
         if not self._will_trim:
             self._will_trim = True
             asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)

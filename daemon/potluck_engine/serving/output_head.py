@@ -1,9 +1,10 @@
 """Computes the model's output head on the device for this computer's own gateway, over a Unix socket of its user.
 
-The head is loaded when a gateway has shown that it has the same one, and its memory counts: it is kept free for a
-gateway that stays (`LaunchSpec.keeps_head`), and otherwise is what sessions have left, until the last gateway leaves. A
-product runs between two steps in the thread that computes them, so steps wait for one small product at most. When the
-span goes, connections end and the head goes with it. A gateway then uses its processor, and asks again later.
+The head is loaded when a gateway has shown that it has the same one. Its memory counts: for a gateway that stays
+(`LaunchSpec.keeps_head`) it is kept free, and otherwise the head uses what sessions have left, until the last gateway
+leaves. A product runs between two steps in the thread that computes them, so that steps wait for one small product at
+most. When the span goes, connections end and the head is freed. A gateway then uses its processor, and tries again
+later.
 """
 
 from __future__ import annotations
@@ -39,9 +40,8 @@ from potluck.protocol.local_messages import (
     framed,
     length_of,
 )
-from potluck.tasks import cancel_and_wait, run_to_end
+from potluck.tasks import cancel_and_wait, in_own_thread, run_to_end
 from potluck_engine.compute.failures import is_out_of_memory
-from potluck_engine.serving.admission import in_thread
 from potluck_engine.serving.service import Service
 from potluck_engine.weights.fitting import room_beside
 
@@ -49,24 +49,29 @@ T = TypeVar("T", bound=Struct)
 
 log = logging.getLogger(__name__)
 
-_MOST_CONNECTIONS = 8  # each model of a gateway has one
-_MESSAGE_S = 5.0  # for the rest of a message
+_MAX_CONNECTIONS = 8  # one for each model of a gateway
+_MESSAGE_S = 5.0  # bounds the wait for the rest of a message
 
 
 class HeadServer:
-    """`start` first, `close` last; `forget` whenever the span goes."""
+    """Serves the output head to gateways. Call `start` first, `close` last, and `forget` whenever the span goes."""
 
     def __init__(self, spec: LaunchSpec, served: Callable[[], Service | None], changing: asyncio.Lock) -> None:
-        """Prepare for a `spec` with a socket. `served`: the service. `changing`: held to load or free anything."""
+        """Store what it works with.
+
+        Args:
+            served: returns the span in service.
+            changing: the lock that is held while anything loads or frees weights.
+        """
         self._spec = spec
         self._served = served
         self._changing = changing
-        self._head: nn.Linear | None = None  # on the device
+        self._head: nn.Linear | None = None  # None while it is not on the device
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self, checkpoint: Checkpoint, path: Path) -> None:
-        """Listen for gateways. A path that cannot be listened at is logged; the engine serves without."""
+        """Listen for gateways. If that fails it is logged, and the engine serves without a head."""
         self._checkpoint = checkpoint
         try:
             self._server = await asyncio.start_unix_server(self._serve, sock=_bound(path))
@@ -74,12 +79,12 @@ class HeadServer:
             log.warning("gateways compute the head on their processor: %s", error)
 
     async def forget(self) -> None:
-        """End all connections and drop the head; the caller gives the memory back."""
+        """End all connections and drop the head; the caller returns the memory to the device."""
         self._head = None
         await cancel_and_wait(*self._connections)
 
     async def close(self) -> None:
-        """Idempotent."""
+        """Stop listening and drop the head. Idempotent."""
         if self._server is not None:
             self._server.close()
         await self.forget()
@@ -88,14 +93,14 @@ class HeadServer:
         """Answer one gateway, and free the head after the last one."""
         task = asyncio.current_task()
         assert task is not None
-        if len(self._connections) >= _MOST_CONNECTIONS:
+        if len(self._connections) >= _MAX_CONNECTIONS:
             writer.close()
             return
         self._connections.add(task)
         try:
             await self._answer(reader, writer)
         except asyncio.CancelledError:
-            return  # by `forget`; an error that is kept would keep the head
+            return  # `forget` did it; an error that is kept would keep the head
         finally:
             self._connections.discard(task)
             writer.close()
@@ -104,7 +109,7 @@ class HeadServer:
                 await self._free()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one gateway until it leaves, or does something else than a gateway."""
+        """Answer one gateway until it leaves or breaks the protocol."""
         try:
             async with asyncio.timeout(_MESSAGE_S):
                 hello = await _message(reader, GatewayHead)
@@ -124,28 +129,28 @@ class HeadServer:
             log.info("a gateway is refused: %s", error)
             writer.write(framed(HeadRefusal(str(error))))
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # it left, or fell silent in the middle of a message
-        except Exception as error:  # of the device: the gateway has a processor
+            pass  # the gateway left, or fell silent in the middle of a message
+        except Exception as error:  # a failure of the device: the gateway goes on with its processor
             log.warning("the head failed on the device", exc_info=not is_out_of_memory(error))
             writer.write(framed(HeadRefusal("it failed")))
 
     @property
     def _service(self) -> Service:
-        """Return what is served. Raises PotluckError while the device is given back."""
+        """Return the span in service. Raises PotluckError while there is none."""
         service = self._served()
         if service is None or service.is_over or service.admission.leaving:
             raise PotluckError("the engine serves nothing now")
         return service
 
     async def _admit(self, hello: GatewayHead) -> nn.Linear:
-        """Return the head, on the device. Raises PotluckError if it is another one, or has no room."""
+        """Return the head, on the device. Raises PotluckError if the gateway has another one, or without room."""
         dtype = str(self._checkpoint.dtype).removeprefix("torch.")
         if (hello.version, hello.swarm, hello.dtype) != (VERSION, self._spec.swarm.prefix, dtype):
             raise PotluckError("the engine has another head")
         if self._head is None:
             await self._require_room(hello.shape[0] * hello.shape[1] * self._checkpoint.dtype.itemsize)
-            # Not yet with the lock: an offload needn't wait for the disk.
-            loaded = await in_thread(partial(load_output_head, self._checkpoint))
+            # The lock is taken afterwards, so that an offload doesn't wait for the disk.
+            loaded = await in_own_thread(partial(load_output_head, self._checkpoint))
             async with self._changing:
                 if self._head is None:
                     self._head = await self._place(loaded)
@@ -156,7 +161,7 @@ class HeadServer:
         return head
 
     async def _place(self, loaded: nn.Linear) -> nn.Linear:
-        """Return a head on the device of what is served. Raises PotluckError if it has no room."""
+        """Move a head to the device of the service, and return it. Raises PotluckError if it has no room."""
         service = self._service
         num_bytes = sum(parameter.nbytes for parameter in loaded.parameters())
         await self._require_room(num_bytes)
@@ -166,7 +171,7 @@ class HeadServer:
         return head
 
     async def _require_room(self, num_bytes: int) -> None:
-        """Raise PotluckError if nothing is served, or the device has no room for so many bytes."""
+        """Raise PotluckError if nothing is served, or if the device has no room for so many bytes."""
         service = self._service
         if self._spec.keeps_head:
             return
@@ -184,7 +189,7 @@ class HeadServer:
 
 
 def _bound(path: Path) -> socket.socket:
-    """Return a socket for this user at `path`, in place of a dead engine's. Raises OSError and NetworkError."""
+    """Bind a socket that only this user may use, in place of a dead engine's. Raises OSError and NetworkError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_private(path.parent)
     path.unlink(missing_ok=True)
@@ -199,13 +204,13 @@ def _bound(path: Path) -> socket.socket:
 
 
 def _room(service: Service, spec: LaunchSpec) -> int:
-    """Return the bytes that a head may take although nothing was kept free for it."""
+    """Return the bytes that a head may use although nothing was kept free for it."""
     limits = service.limits
     return room_beside(service.blocks.whole, spec, cache_tokens=limits.cache_tokens, max_blocks=service.max_blocks)
 
 
 def _product(head: nn.Linear, data: bytes) -> Tensor:
-    """Return logits [rows * vocabulary] in RAM of hidden states [rows, hidden_size] in bytes."""
+    """Return the logits of hidden states, in RAM. Shapes: data [rows, hidden_size] as bytes -> [rows * vocabulary]."""
     with torch.inference_mode():
         hidden = torch.frombuffer(bytearray(data), dtype=head.weight.dtype).view(-1, head.in_features)
         logits: Tensor = head(hidden.to(head.weight.device))
@@ -213,7 +218,7 @@ def _product(head: nn.Linear, data: bytes) -> Tensor:
 
 
 async def _message(reader: asyncio.StreamReader, kind: type[T]) -> T:
-    """Return the next message. Raises CodecError if it is another one, and OSError."""
+    """Return the next message. Raises CodecError if it is of another kind, and OSError."""
     length = length_of(await reader.readexactly(LENGTH_BYTES))
     async with asyncio.timeout(_MESSAGE_S):
         return decode(kind, await reader.readexactly(length))

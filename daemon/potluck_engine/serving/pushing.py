@@ -1,11 +1,11 @@
-"""Pushes the outputs of sessions to the next servers of their routes, and takes in what others push to sessions here.
+"""Pushes the outputs of sessions to the next servers of their routes, and receives what others push to sessions here.
 
     client   names the next server and a secret  ->  `Pusher` opens a stream to it, which accepts it by the secret
     client   asks for a push with a step         ->  its output leaves before the answer does
     pushed   secret, peer and number are right   ->  `SessionPushes` keeps it for the step that the client announced
 
-A push is never needed: whatever is refused, dropped or late comes from the client instead. A session that ends takes
-the streams and tasks of its pushes with it, both ways.
+No step depends on a push: whatever is refused, dropped or late comes from the client instead. When a session ends, the
+streams and tasks of its pushes end with it, in both directions.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ from potluck_engine.serving.admission import LARGE_BYTES, SMALL_BYTES
 
 log = logging.getLogger(__name__)
 
-_CONNECT_S = 10.0  # to open a stream to the next server, which may have to be dialled
+_CONNECT_S = 10.0  # bounds the opening of a stream to the next server, which may have to be dialled
 _ACCEPT_S = 10.0
-_SEND_S = 30.0  # for an output that does not fit into the buffers of a connection
+_SEND_S = 30.0  # bounds the sending of an output that does not fit into a connection's buffers
 _MAX_ANSWER_BYTES = 4096
 _MAX_EARLY = 4  # large outputs whose steps have not begun; nothing more is read until there is room
-_MAX_LEAVING = 8  # large outputs on their way out of one session; after that, the client brings them
+_MAX_LEAVING = 8  # large outputs on their way out of one session; later ones come from the client
 TAKES_AHEAD = 32
-"""Steps of a session that may wait at once; as many outputs pushed for them, answers and outputs that leave.
+"""How many steps of a session may wait at once. The same bound holds for outputs that others push, for answers, and for
+outputs that leave.
 
-But for a few large ones they have `SMALL_BYTES` at most, so a session holds 8 MiB of small ones at most.
+All but a few large ones have at most `SMALL_BYTES`, so a session holds at most 8 MiB of small ones.
 """
 
 
 def has_room(sizes: Iterable[int], most_large: int) -> bool:
-    """Return whether another message may wait beside some of these sizes, in bytes."""
+    """Return whether another message may wait beside messages of these sizes in bytes."""
     waiting = list(sizes)
     return len(waiting) < TAKES_AHEAD and sum(size > SMALL_BYTES for size in waiting) < most_large
 
 
 class SendQueue:
-    """Sends messages one by one, in order, that did not fit into the buffers of a connection.
+    """Sends messages in order that did not fit into a connection's buffers. Later messages have to queue behind them.
 
     Args:
         on_lost: called if the peer is gone, or reads nothing for `timeout_s`.
 
     Attributes:
-        waiting: messages that have not left, and what is called when they have. While there are some, later ones wait.
+        waiting: the messages that have not left, each with the callback for when it has.
     """
 
     def __init__(self, stream: Stream, on_lost: Callable[[], None], *, timeout_s: float | None = None) -> None:
@@ -68,14 +69,14 @@ class SendQueue:
         self.waiting: deque[tuple[tuple[Buffer, ...], Callable[[], None] | None]] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, pieces: tuple[Buffer, ...], on_left: Callable[[], None] | None = None) -> None:
+    def append(self, pieces: tuple[Buffer, ...], on_left: Callable[[], None] | None = None) -> None:
         """Send a message, and call `on_left` when it has left."""
         self.waiting.append((pieces, on_left))
         if self._task is None or self._task.done():
             self._task = start_task(self._send())
 
     def has_room(self, most_large: int) -> bool:
-        """Return whether another message may wait here."""
+        """Return whether another message may be queued."""
         return has_room((sum(map(len, pieces)) for pieces, _ in self.waiting), most_large)
 
     def close(self) -> None:
@@ -98,11 +99,11 @@ class SendQueue:
 
 @dataclass(frozen=True, slots=True)
 class Pushes:
-    """The pushes of one engine, both ways.
+    """The pushes of one engine, in both directions.
 
     Attributes:
-        expected: the sessions that take in pushes, by their secrets.
-        opening_timeout_s: for the first message of a stream.
+        expected: the sessions that receive pushes, by their secrets.
+        opening_timeout_s: bounds the wait for a stream's first message.
     """
 
     host: Host
@@ -112,10 +113,10 @@ class Pushes:
 
 
 async def receive_pushes(pushes: Pushes, stream: Stream, peer: PeerId) -> None:
-    """Serve one stream of pushes.
+    """Receive the pushes of one stream.
 
     Raises:
-        RemoteError: NOT_SERVED if no session here expects them of this peer; a push is malformed.
+        RemoteError: NOT_SERVED if no session here expects pushes from this peer; BAD_REQUEST for a malformed push.
     """
     try:
         body = await stream.receive(timeout_s=pushes.opening_timeout_s)
@@ -141,17 +142,17 @@ async def receive_pushes(pushes: Pushes, stream: Stream, peer: PeerId) -> None:
 
 
 class SessionPushes:
-    """Holds what another server pushed to one session until its steps begin, and the way on to the next server.
+    """Holds the outputs that another server pushed to a session until its steps begin, and pushes its own.
 
     Attributes:
         early: outputs by their numbers.
-        last: highest number that was taken, or given up.
-        receiving: takes in what the server before pushes.
-        pusher: sends outputs on, once the client has named the next server.
+        last: the highest number that was used or dropped.
+        receiving: the task that receives what the server before pushes.
+        pusher: pushes outputs to the next server once the client has named it.
     """
 
     def __init__(self, pushes: Pushes, on_pushed: Callable[[], None]) -> None:
-        """`on_pushed` is called when something has come."""
+        """Prepare for one session; `on_pushed` is called when an output has come."""
         self._pushes = pushes
         self._on_pushed = on_pushed
         self.early: dict[int, Pushed] = {}
@@ -175,11 +176,11 @@ class SessionPushes:
             self.pusher = Pusher(self._pushes.host, request.push_to)
 
     def expects(self, peer: PeerId) -> bool:
-        """Return whether `peer` may push now; one stream at a time."""
+        """Return whether `peer` may push now, on one stream at a time."""
         return self.receiving is None and self._pushed_by is not None and self._pushed_by.peer == peer
 
     def put(self, pushed: Pushed) -> bool:
-        """Keep an output whose step may still come; False: there is no room for it now."""
+        """Keep an output unless its step is over. Return False if there is no room for it now."""
         if pushed.number > self.last:
             if not has_room((each.hidden.nbytes for each in self.early.values()), _MAX_EARLY):
                 return False
@@ -191,30 +192,30 @@ class SessionPushes:
         self._room.clear()
         await self._room.wait()
 
-    def take(self, awaited: Awaited) -> Pushed | None:
-        """Return the output of this number if it is here and of the announced size."""
+    def pop(self, awaited: Awaited) -> Pushed | None:
+        """Remove and return the output of this number; None if it is not here, or not of the announced size."""
         pushed = self.early.pop(awaited.number, None)
         if pushed is None or pushed.hidden.shape[:2] != (awaited.rows, awaited.tokens):
             self._room.set()
             return None
         return pushed
 
-    def give_up(self, number: int) -> None:
-        """Take nothing any more up to this number."""
+    def drop_until(self, number: int) -> None:
+        """Drop the outputs up to this number, also those that are still to come."""
         self.last = max(self.last, number)
         if self.early:
             self.early = {number: pushed for number, pushed in self.early.items() if number > self.last}
         self._room.set()
 
     def close(self) -> None:
-        """Drop everything that was pushed, or is on its way."""
+        """Drop the outputs that were pushed, and end the streams in both directions."""
         self._forget()
         self.early.clear()
         if self.pusher is not None:
             self.pusher.close()
 
     def _forget(self) -> None:
-        """Expect no pushes any more, and end the stream of those that come."""
+        """Expect no more pushes, and end the stream on which they come."""
         if self._pushed_by is not None:
             self._pushes.expected.pop(self._pushed_by.secret, None)
             self._pushed_by = None
@@ -224,25 +225,25 @@ class SessionPushes:
 
 
 class Pusher:
-    """The way from one session to the same client's session at the next server, which opens in the background.
+    """Pushes one session's outputs to the same client's session at the next server. The stream opens in the background.
 
     Attributes:
-        stream: once the next server has accepted it.
+        stream: set once the next server has accepted it.
     """
 
     def __init__(self, host: Host, link: PushLink) -> None:
         self.stream: Stream | None = None
-        self._outbox: SendQueue
+        self._queue: SendQueue
         self._task = start_task(self._run(host, link))
 
     def push(self, number: int, output: Tensor, packed: Tensor | None) -> bool:
-        """Send an output, packed if it can be; return False if it cannot leave now."""
-        if self.stream is None or not self._outbox.has_room(_MAX_LEAVING):
+        """Send an output, packed if `packed` is given. Return False if it cannot leave now."""
+        if self.stream is None or not self._queue.has_room(_MAX_LEAVING):
             return False
         pieces = encode_tensors(Pushed(number, output, (packed,)))
         try:
-            if self._outbox.waiting or not self.stream.send_now(*pieces):
-                self._outbox.add(pieces)
+            if self._queue.waiting or not self.stream.send_now(*pieces):
+                self._queue.append(pieces)
         except RemoteError:
             self.close()
             return False
@@ -252,23 +253,23 @@ class Pusher:
         self._task.cancel()
 
     async def _run(self, host: Host, link: PushLink) -> None:
-        """Open the stream and hold it until the other side ends it."""
+        """Open the stream and keep it until the other side ends it."""
         stream = None
         try:
-            if host.person_of(link.peer) is None:  # never dial whomever a client names
+            if host.person_of(link.peer) is None:  # a client must not make us dial strangers
                 raise RemoteError(Code.NOT_A_MEMBER, "the next server belongs to no member")
             stream = await host.open_stream(
                 link.peer, protocols.PUSH, timeout_s=_CONNECT_S, max_frame_bytes=_MAX_ANSWER_BYTES
             )
             await stream.send(encode(PushOpening(link.secret)))
             if await stream.receive(timeout_s=_ACCEPT_S) is not None:
-                self._outbox, self.stream = SendQueue(stream, self.close, timeout_s=_SEND_S), stream
+                self._queue, self.stream = SendQueue(stream, self.close, timeout_s=_SEND_S), stream
                 await stream.receive()
         except (RemoteError, TimeoutError) as error:
             log.debug("no pushes to the next server: %s", error)
         finally:
             if self.stream is not None:
                 self.stream = None
-                self._outbox.close()
+                self._queue.close()
             if stream is not None:
                 await stream.close()

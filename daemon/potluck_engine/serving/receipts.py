@@ -1,10 +1,11 @@
 """Keeps the tabs of clients: what each received, what it signed for, and whose requests come first.
 
-    step or call done   ->  its tab grows
-    receipt received    ->  if genuine, ours, newer and for no more than was received: to the outbox and the daemon
-    daemon says worth   ->  the shares of people in a contested queue
+    a step or call is done     ->  its tab grows
+    a receipt comes            ->  to the outbox and the daemon, if it is genuine, ours, newer than the last one, and
+                                   for no more than the client received
+    the daemon sends worths    ->  they decide people's shares of a contested queue
 
-No work is ever refused: a client that doesn't sign, or signs something wrong, is served all the same. Clients of this
+No work is ever refused: a client that signs nothing, or something wrong, is served all the same. Clients of this
 computer's own person keep no tab. For the asyncio thread only, except `shares`.
 """
 
@@ -47,9 +48,9 @@ class ServerTab:
 
     name: bytes
     client: PeerId
-    person: PersonId  # whose client it is
+    person: PersonId  # who runs the client
     span: Span
-    parameters: int  # of the span
+    parameters: int  # how many the span has
     forward_tokens: int = 0
     backward_tokens: int = 0
     seq: int = 0
@@ -63,24 +64,24 @@ class ServerTab:
 
 
 NO_TAB = ServerTab(b"", PeerId(""), PersonId(""), Span(0, 1), 0)
-"""Stands for the tab of clients that nothing is booked for."""
+"""The tab of clients for whom nothing is booked."""
 
 
 class Tabs:
-    """The tabs of one engine. Before `begin`, and without an outbox, work is done for nothing and clients hear nothing.
+    """The tabs of one engine. Before `begin`, and without an outbox, no work is booked and clients get no tab.
 
     Args:
         outbox: the folder for receipts on their way to the ledger.
-        tell: sends a receipt to the daemon.
+        send: sends a receipt to the daemon.
     """
 
     _host: Host
     _swarm_id: bytes
-    _parameters: tuple[int, ...]  # of each block of the model
+    _parameters: tuple[int, ...]  # one number a block of the model
 
-    def __init__(self, outbox: Path | None = None, tell: Callable[[Booking], None] = lambda booking: None) -> None:
+    def __init__(self, outbox: Path | None = None, send: Callable[[Booking], None] = lambda booking: None) -> None:
         self._folder = outbox
-        self._tell = tell
+        self._send = send
         self._outbox: ReceiptOutbox | None = None
         self._tabs: OrderedDict[bytes, ServerTab] = OrderedDict()
         self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
@@ -89,10 +90,10 @@ class Tabs:
         self._worth: Mapping[PersonId, int] = {}  # replaced, never changed, because other threads read it
 
     def begin(self, host: Host, swarm: Swarm, parameters: tuple[int, ...]) -> None:
-        """Keep tabs from now on, if there is an outbox to put receipts into.
+        """Keep tabs from now on if there is an outbox for receipts.
 
         Args:
-            parameters: of each block of the model.
+            parameters: how many each block of the model has.
         """
         if self._folder is None:
             return
@@ -103,7 +104,7 @@ class Tabs:
         self._host, self._swarm_id, self._parameters = host, swarm_id(swarm), parameters
 
     def close(self) -> None:
-        """Leave the outbox to the daemon. Idempotent."""
+        """Close the outbox, which the daemon empties. Idempotent."""
         if self._outbox is not None:
             self._outbox.close()
             self._outbox = None
@@ -112,11 +113,11 @@ class Tabs:
 
     @property
     def total_tokens(self) -> int:
-        """Return the tokens of all work for others, whether they signed for it or not."""
+        """Return the tokens of all work for others, signed for or not."""
         return self._forgotten_tokens + sum(tab.work.tokens for tab in self._tabs.values())
 
     def open(self, client: PeerId, span: Span) -> ServerTab:
-        """Begin a tab; `NO_TAB` before `begin`, and for strangers and clients of this computer's own person."""
+        """Return a new tab; `NO_TAB` before `begin`, and for strangers and this computer's own person."""
         if self._outbox is None:
             return NO_TAB
         host = self._host
@@ -130,7 +131,7 @@ class Tabs:
         return tab
 
     def tab_of_calls(self, client: PeerId, span: Span, receipt: bytes | None) -> ServerTab:
-        """Return the tab of a client's stateless calls, with what it signed for earlier ones; the oldest make room."""
+        """Return the tab of a client's stateless calls through a span, after accepting a receipt for earlier ones."""
         tab = self._calls.pop((client, span), NO_TAB)
         if tab.name not in self._tabs:
             tab = self.open(client, span)
@@ -141,24 +142,24 @@ class Tabs:
             _, oldest = self._calls.popitem(last=False)
             self.close_tab(oldest)
         if receipt is not None:
-            self.take(tab, receipt)
+            self.accept(tab, receipt)
         return tab
 
     def close_tab(self, tab: ServerTab) -> None:
-        """Close a tab; its last receipt may still come."""
+        """Close a tab, whose last receipt may still come."""
         tab.closed_at = time.monotonic()
 
     # --- receipts ----------------------------------------------------------------------------------------------------
 
-    def take(self, tab: ServerTab, data: bytes) -> bool:
-        """Accept a receipt if it is right. Return whether it is; a wrong one changes nothing."""
+    def accept(self, tab: ServerTab, data: bytes) -> bool:
+        """Accept a receipt, and return True, if it is right. A wrong one changes nothing."""
         if self._outbox is None:
             return False
         try:
             receipt = read_receipt(data)
             self._check(tab, receipt)
         except ReceiptError as error:
-            log.debug("a receipt for blocks %s is not taken: %s", tab.span, error.message)
+            log.debug("a receipt for blocks %s is not accepted: %s", tab.span, error.message)
             return False
         tab.seq, tab.signed = receipt.seq, receipt.work
         booking = Booking(data, tab.person)
@@ -166,11 +167,11 @@ class Tabs:
             self._outbox.append(booking)
         except OSError as error:  # the daemon may still book it
             log.error("cannot write to %s: %s", self._folder, error.strerror)
-        self._tell(booking)
+        self._send(booking)
         return True
 
     def _check(self, tab: ServerTab, receipt: Receipt) -> None:
-        """Raises ReceiptError unless the receipt is this tab's next one, and for no more than was received."""
+        """Raise ReceiptError unless the receipt is this tab's next one, and for no more than the client received."""
         work, own, before = receipt.work, tab.work, tab.signed
         is_ours = (receipt.swarm, receipt.server) == (self._swarm_id, self._host.identity.public_key)
         if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:
@@ -188,11 +189,11 @@ class Tabs:
             tab = self._tabs.get(parse_receipt(data).tab)
         except ReceiptError as error:
             raise RemoteError(Code.BAD_REQUEST, error.message) from None
-        if tab is None or tab.client != client or not self.take(tab, data):
+        if tab is None or tab.client != client or not self.accept(tab, data):
             raise RemoteError(Code.BAD_REQUEST, "this receipt is not taken")
 
     def forget_old(self) -> None:
-        """Forget tabs that nobody will settle any more."""
+        """Forget closed tabs whose last receipt did not come in time."""
         now = time.monotonic()
         for name, tab in list(self._tabs.items()):
             if tab.closed_at is not None and now - tab.closed_at > _SETTLE_S:
@@ -203,14 +204,14 @@ class Tabs:
 
     # --- shares ------------------------------------------------------------------------------------------------------
 
-    def value(self, worth: Mapping[PersonId, int]) -> None:
-        """Replace what the work of people for this computer's owner is worth, as the daemon says."""
+    def set_worth(self, worth: Mapping[PersonId, int]) -> None:
+        """Replace what people's work for this computer's owner is worth; the daemon knows it."""
         self._worth = worth
 
     def shares(self, clients: Collection[PersonId]) -> Mapping[PersonId, float]:
-        """Return the shares of people who compete, for the threads that compute.
+        """Return the shares of people who compete; the own person counts as much as all others together.
 
-        The own person counts as much as all others together.
+        The computing threads may call it.
         """
         own = self._own_person
         worth = {client: self._worth.get(client, 0) for client in clients if client != own}

@@ -1,10 +1,10 @@
-"""A span in service: its blocks, the threads that compute with them, its sessions and their memory.
+"""Holds a span in service: its blocks, the threads that compute with them, its sessions and their memory.
 
-    begin:   blocks tried out and measured -> memory -> steps are computed
-    change:  between two steps, other blocks
+    begin:   blocks are tried out and measured -> memory -> steps are computed
+    change:  blocks are exchanged between two steps
     end:     sessions end after their step -> threads stop -> all memory goes back to the system and the device
 
-Does not know when: the engine decides.
+The engine decides when any of this happens.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from potluck_engine.weights.loading import blocks_folder, check_blocks, forget_m
 log = logging.getLogger(__name__)
 
 _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
-_LAST_STEPS_S = 0.5  # for running steps while somebody waits for the memory; clients continue elsewhere
-_MAX_PROMPT_TOKENS = 2048  # deep prompts of one message
+_LAST_STEPS_S = 0.5  # lets running steps end while somebody waits for the memory; clients continue elsewhere
+_MAX_PROMPT_TOKENS = 2048  # bounds the deep prompts of one message
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
 class Service:
-    """One span in service. `begin` makes it and lets it compute, `end` is its end; another one follows.
+    """One span in service. `begin` makes one that computes; after its `end`, a new one has to be made.
 
     Attributes:
-        blocks: for steps of sessions.
+        blocks: the blocks for steps of sessions.
         call_blocks: the same blocks for stateless calls, which run in another thread.
         stage: what the step loop works with.
-        max_blocks: that the span may grow to.
+        max_blocks: how many blocks the span may grow to.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class Service:
         dtype: str = "float32",
         quantization: str = "none",
     ) -> None:
-        """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
+        """Make what serving `loaded` needs, without starting anything; `compute.serve(stage)` begins to compute.
 
         Args:
             spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
             max_blocks: how many blocks the span may grow to.
-            private_adapter_bytes: memory for adapters that callers bring; 0: none are taken.
+            private_adapter_bytes: memory for adapters that callers bring; 0: none are accepted.
         """
         span = loaded.span
         self.limits = limits
@@ -110,10 +110,10 @@ class Service:
     async def begin(
         cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, device: DeviceWatch, *, max_blocks: int
     ) -> tuple[Service, Speed]:
-        """Send a real token through `blocks`, measure them, and compute with them from now on. Frees them if it fails.
+        """Send a real token through `blocks`, measure them, and serve with them from now on.
 
         Raises:
-            PotluckError: the blocks don't compute.
+            PotluckError: the blocks don't compute. After any error they are freed.
         """
         threads = Threads.of(spec.limits, threads=spec.serve.threads, shares=tabs.shares, device=device)
         threads.start()
@@ -136,7 +136,7 @@ class Service:
                 dtype=spec.serve.dtype,
                 quantization=spec.serve.quantization,
             )
-            await threads.compute.perform(service.stage)
+            await threads.compute.serve(service.stage)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and not device.has_lost:
                 forget_marks(blocks_folder())
@@ -151,13 +151,13 @@ class Service:
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing new is computed any more; `end` waits until all memory is given back."""
+        """Return whether the end has begun; `end` waits until all memory is given back."""
         return self._ending is not None
 
     async def end(self, *, timeout_s: float = _LAST_STEPS_S) -> None:
         """End the sessions after their running step, and give all memory back. Idempotent.
 
-        It goes on if the caller is cancelled, and the next caller waits for the same end.
+        The end goes on if the caller is cancelled, and the next caller waits for the same one.
         """
         if self._ending is None:
             self._ending = start_task(self._end(timeout_s))
@@ -167,7 +167,7 @@ class Service:
         self.admission.leaving = True
         await self._end_sessions(timeout_s)
         await self.threads.stop()  # the running piece still needs the weights
-        await self._end_sessions(timeout_s)  # those that waited for a step, which can't come any more
+        await self._end_sessions(timeout_s)  # now also those whose steps were refused
         self.private.forget()
         await asyncio.to_thread(self.compute.device.free, self._free)
 
@@ -182,7 +182,7 @@ class Service:
         self.blocks.whole.free()
 
     async def change(self, blocks: BlockSpan) -> None:
-        """Exchange the blocks between two steps and two pieces of calls; some stay, others come or go.
+        """Exchange some blocks between two steps and two pieces of calls.
 
         No session may use blocks that go; calls over them end with DRAINING. The caller frees their weights.
         """
@@ -198,19 +198,19 @@ class Service:
             self.compute.scale_costs(len(blocks.span) / len(before.span))
 
         await self.compute.run(swap)
-        await self.compute.perform(self.stage)
+        await self.compute.serve(self.stage)
         await asyncio.to_thread(self.call_blocks.change, for_calls)
         self.admission.serve(blocks.span, blocks.digests)
 
     async def hand_over(self, kept: Span, *, patience_s: float) -> None:
-        """Return when sessions use only blocks of `kept`; end those that use others after `patience_s`."""
+        """Wait until sessions use only blocks of `kept`, and after `patience_s` end those that use others."""
         self.admission.kept = kept
         if not await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
             await self.sessions.end_all(RemoteError(Code.DRAINING, "these blocks leave this server"), kept=kept)
 
     @property
     def format(self) -> NumberFormat:
-        """Return in what format this span is computed, as the server announces it."""
+        """Return the number format in which this span is computed, as the server announces it."""
         layout = self.blocks.whole.layout
         cache = "int8" if layout is not None and layout.is_int8 else "none"
         return NumberFormat(self._dtype, self._quantization, cache)
@@ -243,7 +243,7 @@ class Service:
 
 
 def _prove(blocks: BlockSpan) -> Speed:
-    """Send a token through the blocks and measure them, with graphs and kernels that no trial ran."""
+    """Send a token through the blocks and measure them. This also tries out graphs and kernels that no trial ran."""
     with blocks.trying():
         check_blocks(blocks)
         return measure_speed(blocks)
@@ -260,13 +260,13 @@ def _stage(
         spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
-    is_narrow = not loaded.weights.is_resident or takes_one_thread(loaded.device)  # else it serves one thread only
+    is_narrow = not loaded.weights.is_resident or takes_one_thread(loaded.device)  # one thread at a time may compute
     gate: AbstractContextManager[object] = threading.Lock() if is_narrow else nullcontext()
     return Stage(SpanExecutor(blocks, memory), paging, gate)
 
 
 def _wire_limits(limits: ServingLimits, hidden_size: int, num_blocks: int, span_blocks: int) -> Limits:
-    """Bound one message; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
+    """Return the bounds of one message: hidden states, gradients, and prompts for each block, 4 bytes a value."""
     token_bytes = 4 * hidden_size
     prompt_tokens = min(limits.max_batch_tokens, _MAX_PROMPT_TOKENS)
     return Limits(

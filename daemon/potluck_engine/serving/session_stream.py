@@ -1,14 +1,15 @@
-"""Sessions: one stream, one session, one task that reads.
+"""Serves sessions: each has one stream and one task that reads it.
 
-    opening:  silence ends it without a word; a first message that is not allowed or malformed with an error frame
-    ready:    steps one after the other; a step that cannot be done ends the session with an error frame
-              one whose hidden states another server pushes waits for them, or for the client's own copy
-              one that a later message took back before it began is answered in its turn, and not computed
-    closing:  no tensors, end of input, silence (silently); age, others' need of its place, engine leaving (error frame)
+    opening:  silence ends the session without a word, a forbidden or malformed first message with an error frame
+    ready:    steps are computed one after the other; one that cannot be computed ends the session with an error frame
+              a step whose hidden states another server pushes waits for them, or for the client's own copy
+              a step that a later message retracted before it began is answered in its turn, and not computed
+    closing:  without a word on a message without tensors, the end of the input, or silence; with an error frame because
+              of the session's age, because others need its place, or because the engine is leaving
 
-The session's task waits for the end, and frees everything then, whatever still runs or waits. The network cancels it
-when the client is gone. Answers are written by the step loop's call back, which also begins the next step, so a step
-wakes no task but the one that reads it. A few large answers may still be on their way out while the next step runs.
+The session's task waits for the end and then frees everything, whatever still runs or waits. The network cancels it
+when the client is gone. The step loop's callback writes answers and begins the next step, so that a step wakes no task
+but the one that reads it. A few large answers may still be on their way out while the next step runs.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Ti
 from potluck.tasks import cancel_and_wait, start_task
 from potluck.wire.packing import can_pack, pack
 from potluck.wire.sessions import SessionCoding, digest_of
-from potluck_engine.compute.step_loop import TAKEN_BACK
+from potluck_engine.compute.step_loop import RETRACTED
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.serving import admission
 from potluck_engine.serving.admission import LARGE_BYTES, StreamBudget, in_thread_if_large
@@ -43,15 +44,15 @@ from potluck_engine.serving.service import Service
 
 log = logging.getLogger(__name__)
 
-_MAX_WAITING = 4  # large steps not begun; a client that pipelines more waits
-_MAX_ANSWERS = 4  # large ones that have not left; the next step waits for a client that does not read them
-_LAST_STEP_S = 5.0  # for the running step and the answers on their way of a session that was told to end
+_MAX_WAITING = 4  # large steps that have not begun; nothing more is read until there is room
+_MAX_ANSWERS = 4  # large answers that have not left; the next step waits until the client reads them
+_LAST_STEP_S = 5.0  # lets a session that has to end finish its running step and send its answers
 _CLOSING = StepRequest(hidden=None)
-"""Also what the end of the client's side means."""
+"""The closing message; the end of the client's side means the same."""
 
 
 async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
-    """Serve one session to its end. Raises RemoteError, which the host sends as an error frame."""
+    """Serve a session until it ends. Raises RemoteError, which the host sends as an error frame."""
     try:
         async with asyncio.timeout(state.limits.request_timeout_s):
             body = await stream.receive(silence_s=state.limits.opening_timeout_s)
@@ -60,20 +61,20 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
     if body is None:
         return
     with ExitStack() as held:
-        room = StreamBudget(state.admission.budgets, peer)
-        held.callback(room.close)
-        first = await _read_large_step(state, coding, room, body, is_first=True)
+        budget = StreamBudget(state.admission.budgets, peer)
+        held.callback(budget.close)
+        first = await _read_large_step(state, coding, budget, body, is_first=True)
         del body
         opening = first.request.opening
         if opening is None or first.hidden is None:
             raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
         memory = _memory_of(state, opening, first.request, peer, held)
-        if memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
+        if memory.adapter is not None:  # loaded now, so that its errors don't reach other sessions' steps
             await asyncio.to_thread(state.blocks.whole.adapters.load, memory.adapter)
-            if state.is_over:  # the device may have been given back meanwhile
+            if state.is_over:  # the device was given back meanwhile
                 await asyncio.to_thread(state.blocks.whole.adapters.unload)
             state.admission.check_open()
-        session = ServedSession(state, stream, memory, opening, coding, room, pushes, deque([first]))
+        session = ServedSession(state, stream, memory, opening, coding, budget, pushes, deque([first]))
         del first
         state.sessions.add(session, time.monotonic())
         held.callback(session.close)
@@ -90,7 +91,7 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
 def _memory_of(
     state: Service, opening: SessionOpening, first: StepRequest, peer: PeerId, held: ExitStack
 ) -> SessionMemory:
-    """Return the memory of a session that may be opened; `held` keeps its private adapter. Raises RemoteError."""
+    """Return the memory of a new session, whose private adapter `held` keeps. Raises RemoteError if it may not open."""
     adapter = state.admission.check(opening.prefix, opening.span, opening.caller)
     person = state.admission.person_of(peer)
     private = held.enter_context(state.private.using(person, opening.caller.private, opening.span))
@@ -109,14 +110,14 @@ def _memory_of(
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
-    """A step that came, whose bytes have their place in the room until its answer has left."""
+class _QueuedStep:
+    """A step that came and is not answered yet. Its bytes count in the stream's budget until the answer has left."""
 
     request: StepRequest
     hidden: Tensor | None  # None while they are awaited, and in a closing message
     num_bytes: int = 0
-    was_pushed: bool = False  # the hidden states came from another server
-    is_dropped: bool = False  # a later message took it back
+    was_pushed: bool = False  # whether the hidden states came from another server
+    is_dropped: bool = False  # whether a later message retracted it
 
     @property
     def is_awaiting(self) -> bool:
@@ -124,7 +125,7 @@ class _Asked:
 
     @property
     def tokens(self) -> int:
-        """Tokens of each row that the step has, or will have."""
+        """The tokens of each row that the step has, or will have."""
         if self.hidden is not None:
             return self.hidden.shape[1]
         return 0 if self.request.awaited is None else self.request.awaited.tokens
@@ -132,16 +133,16 @@ class _Asked:
 
 @dataclass(eq=False)
 class ServedSession:
-    """One client's session through one span, and its steps; `waiting` are those that have not begun."""
+    """One client's session through one span. `waiting` holds the steps that have not begun."""
 
     state: Service
     stream: Stream
     memory: SessionMemory
     opening: SessionOpening
     coding: SessionCoding
-    room: StreamBudget
+    budget: StreamBudget
     pushes: Pushes
-    waiting: deque[_Asked]
+    waiting: deque[_QueuedStep]
     position: int = 0
 
     def __post_init__(self) -> None:
@@ -149,10 +150,10 @@ class ServedSession:
         self._packs = self.opening.packs and not self.opening.exact and can_pack(self.state.blocks.hidden_size)
         self._compute = self.state.compute
         self._pushes = SessionPushes(self.pushes, self._advance)
-        self._outbox = SendQueue(self.stream, self._finish)
-        self._running: tuple[_Asked, SessionStep] | None = None
-        self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
-        self._may_send = asyncio.Event()  # the client may send more
+        self._answers = SendQueue(self.stream, self._finish)
+        self._running: tuple[_QueuedStep, SessionStep] | None = None
+        self._packing: asyncio.Task[None] | None = None  # packs a large output, whose step counts as running
+        self._has_room = asyncio.Event()  # more steps may be read
         self._over: asyncio.Future[RemoteError | None] = asyncio.get_running_loop().create_future()
         self._end_after_step: RemoteError | None = None
         self._began_at = self._heard_at = time.monotonic()
@@ -164,7 +165,7 @@ class ServedSession:
         return math.inf if self._running is not None else self._heard_at
 
     async def run(self) -> None:
-        """Serve until the end. Raises RemoteError, which the client is to be told."""
+        """Serve until the end. Raises RemoteError, which goes to the client."""
         self._tab = self.state.tabs.open(self.memory.client, self.memory.span)
         self._watch()
         self._advance()
@@ -183,7 +184,7 @@ class ServedSession:
             raise error
 
     def end(self, error: RemoteError) -> None:
-        """Tell the client, after the step that runs and its answer, or after `_LAST_STEP_S`."""
+        """Send the client this error after the running step's answer, or after `_LAST_STEP_S`."""
         self._end_after_step = error
         if self._timer is not None:
             self._timer.cancel()
@@ -197,10 +198,10 @@ class ServedSession:
             self._timer.cancel()
         if self._packing is not None:
             self._packing.cancel()
-        self._outbox.close()
+        self._answers.close()
         self._pushes.close()
         self.state.tabs.close_tab(self._tab)
-        self.state.choices.end(self.memory.client, self.opening.session_id)
+        self.state.choices.mark_ended(self.memory.client, self.opening.session_id)
         self._compute.close(self.memory, self._running[1] if self._running else None)
         self.waiting.clear()
         self._running = None
@@ -212,119 +213,119 @@ class ServedSession:
             body = await self.stream.receive()
             self._heard_at = time.monotonic()
             if body is None:
-                asked = _Asked(_CLOSING, None)
+                queued = _QueuedStep(_CLOSING, None)
             elif len(body) > admission.SMALL_BYTES:
-                asked = await _read_large_step(self.state, self.coding, self.room, body, is_first=False)
+                queued = await _read_large_step(self.state, self.coding, self.budget, body, is_first=False)
             else:
                 request = self.coding.decode_step(body, limits=self.state.wire_limits, first=False)
-                asked = _Asked(request, request.hidden)
+                queued = _QueuedStep(request, request.hidden)
             del body
-            request = asked.request
-            if asked.hidden is not None and request.awaited is not None:
-                self._replace_push(asked)
+            request = queued.request
+            if queued.hidden is not None and request.awaited is not None:
+                self._replace_push(queued)
                 continue
-            is_step = asked.hidden is not None or request.awaited is not None
+            is_step = queued.hidden is not None or request.awaited is not None
             is_open = is_step or request.start_from_position is not None
             if request.start_from_position is not None:
-                self._take_back(request.start_from_position)
-            if not is_open:  # what others have not pushed yet is not worth waiting for
+                self._retract_from(request.start_from_position)
+            if not is_open:  # nobody needs the outputs that others have not pushed yet
                 self.waiting = deque(each for each in self.waiting if not each.is_awaiting)
             elif not is_step:
-                self._take_receipt(request)
+                self._accept_receipt(request)
                 continue
             while is_step and not has_room((each.num_bytes for each in self.waiting), _MAX_WAITING):
-                self._may_send.clear()
-                await self._may_send.wait()
-            self.waiting.append(asked)
+                self._has_room.clear()
+                await self._has_room.wait()
+            self.waiting.append(queued)
             self._advance()
 
-    def _take_back(self, position: int) -> None:
-        """Drop the steps from `position` on that have not begun, but none before rows were put into another order."""
-        begin, dropped = self.position, list[_Asked]()
+    def _retract_from(self, position: int) -> None:
+        """Drop the steps from `position` on that have not begun, but none before a step that reorders rows."""
+        begin, dropped = self.position, list[_QueuedStep]()
         running = () if self._running is None else (self._running[0],)
-        for asked in (*running, *self.waiting):
-            if asked.is_dropped:
+        for queued in (*running, *self.waiting):
+            if queued.is_dropped:
                 continue
-            if asked.request.hypo_ids is not None:
+            if queued.request.hypo_ids is not None:
                 dropped.clear()
-            if asked.request.start_from_position is not None:
-                begin = asked.request.start_from_position
-            if begin >= position and asked.request.hypo_ids is None:
-                dropped.append(asked)
-            begin += asked.tokens
-        for asked in dropped:
-            asked.is_dropped = True
+            if queued.request.start_from_position is not None:
+                begin = queued.request.start_from_position
+            if begin >= position and queued.request.hypo_ids is None:
+                dropped.append(queued)
+            begin += queued.tokens
+        for queued in dropped:
+            queued.is_dropped = True
         if self._running is not None and self._running[0] in dropped:
-            self._compute.take_back(self._running[1])
+            self._compute.retract(self._running[1])
         self._advance()
 
-    def _replace_push(self, brought: _Asked) -> None:
-        """Put the client's own copy in the place of the push that a waiting step awaits, if it still does."""
-        for asked in self.waiting:
-            if asked.is_awaiting and asked.request.awaited == brought.request.awaited:
-                asked.hidden, asked.num_bytes = brought.hidden, asked.num_bytes + brought.num_bytes
+    def _replace_push(self, copy: _QueuedStep) -> None:
+        """Give the client's own copy to the step that awaits this push, if one still does."""
+        for queued in self.waiting:
+            if queued.is_awaiting and queued.request.awaited == copy.request.awaited:
+                queued.hidden, queued.num_bytes = copy.hidden, queued.num_bytes + copy.num_bytes
                 self._advance()
                 return
-        self.room.free(brought.num_bytes)
+        self.budget.release(copy.num_bytes)
 
     def _advance(self) -> None:
-        """Begin the next step if none runs and the answers before it are on their way."""
-        unsent = self._outbox.waiting
-        while self._running is None and self._outbox.has_room(_MAX_ANSWERS) and not self._over.done():
+        """Begin the next step if none runs and there is room for its answer."""
+        unsent = self._answers.waiting
+        while self._running is None and self._answers.has_room(_MAX_ANSWERS) and not self._over.done():
             if self._end_after_step is not None:
                 if not unsent:
                     self._finish(self._end_after_step)
                 return
             if not self.waiting:
                 return
-            asked = self.waiting[0]
-            awaited = asked.request.awaited
-            if asked.hidden is None and not asked.is_dropped:
+            queued = self.waiting[0]
+            awaited = queued.request.awaited
+            if queued.hidden is None and not queued.is_dropped:
                 if awaited is None:  # the closing message
                     if not unsent:
                         self._finish()
                     return
-                pushed = self._pushes.take(awaited)
+                pushed = self._pushes.pop(awaited)
                 if pushed is None:
                     return
-                asked.hidden, asked.was_pushed = pushed.hidden, True
+                queued.hidden, queued.was_pushed = pushed.hidden, True
             self.waiting.popleft()
-            self._may_send.set()
+            self._has_room.set()
             if awaited is not None:
-                self._pushes.give_up(awaited.number)
+                self._pushes.drop_until(awaited.number)
             try:
-                if asked.is_dropped:
-                    self._heed(asked.request)
-                    self._drop(asked)
+                if queued.is_dropped:
+                    self._apply_extras(queued.request)
+                    self._drop(queued)
                 else:
-                    assert asked.hidden is not None
-                    self._begin(asked, asked.hidden)
+                    assert queued.hidden is not None
+                    self._begin(queued, queued.hidden)
             except RemoteError as error:
                 self._finish(error)
 
-    def _heed(self, request: StepRequest) -> None:
-        """Take what a step says beside its hidden states, for it and later ones. Raises RemoteError."""
-        self._take_receipt(request)
+    def _apply_extras(self, request: StepRequest) -> None:
+        """Accept the receipt and the links for pushes that a step may carry. Raises RemoteError."""
+        self._accept_receipt(request)
         if request.push_to is not None or request.pushed_by is not None:
             self._pushes.follow(request)
 
-    def _take_receipt(self, request: StepRequest) -> None:
+    def _accept_receipt(self, request: StepRequest) -> None:
         if request.receipt is not None:
-            self.state.tabs.take(self._tab, request.receipt)
+            self.state.tabs.accept(self._tab, request.receipt)
 
-    def _drop(self, asked: _Asked) -> None:
-        """Answer a step that was taken back."""
+    def _drop(self, queued: _QueuedStep) -> None:
+        """Answer a step that was retracted."""
         nothing = torch.empty((self.memory.rows, 0, self.state.blocks.hidden_size))
-        timing = self._timing(asked.request)
-        self._send(asked, StepReply(nothing, timing, self._can_push, is_dropped=True, takes_ahead=TAKES_AHEAD))
+        timing = self._timing(queued.request)
+        self._send(queued, StepReply(nothing, timing, self._can_push, is_dropped=True, takes_ahead=TAKES_AHEAD))
 
-    def _begin(self, asked: _Asked, hidden: Tensor) -> None:
-        """Submit a step. Raises RemoteError."""
-        request, memory = asked.request, self.memory
+    def _begin(self, queued: _QueuedStep, hidden: Tensor) -> None:
+        """Submit a step to the step loop. Raises RemoteError."""
+        request, memory = queued.request, self.memory
         start = _checked_start(request, hidden, memory, self.position, self.opening.max_length)
-        self._heed(request)
+        self._apply_extras(request)
         now = time.monotonic()
-        memory.is_spare = request.is_spare  # its place is taken from the first step that is none
+        memory.is_spare = request.is_spare  # the first step that the client sends itself makes the session a full one
         step = SessionStep(
             session=memory,
             client=memory.person,
@@ -339,17 +340,17 @@ class ServedSession:
             hidden=hidden,
             prompts=request.prompts,
             order=request.hypo_ids,
-            on_done=self._answered,
+            on_done=self._on_done,
         )
         self._compute.submit(step)
-        self._running = asked, step
+        self._running = queued, step
 
-    def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
-        """Answer a finished step; called in the loop."""
-        if error is TAKEN_BACK and self._running is not None:
-            asked, self._running = self._running[0], None
+    def _on_done(self, step: SessionStep, error: PotluckError | None) -> None:
+        """Answer a finished step; called in the event loop."""
+        if error is RETRACTED and self._running is not None:
+            queued, self._running = self._running[0], None
             self.position = min(self.position, step.start)
-            self._drop(asked)
+            self._drop(queued)
             self._advance()
         elif error is not None:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
@@ -364,26 +365,26 @@ class ServedSession:
             else:
                 self._answer(self._running[0], step, *pack(output))
 
-    async def _answer_packed(self, asked: _Asked, step: SessionStep, output: Tensor) -> None:
+    async def _answer_packed(self, queued: _QueuedStep, step: SessionStep, output: Tensor) -> None:
         try:
-            self._answer(asked, step, *await asyncio.to_thread(pack, output))
+            self._answer(queued, step, *await asyncio.to_thread(pack, output))
         except Exception:
             log.exception("an answer cannot be packed")
             self._finish(RemoteError(Code.INTERNAL, "the answer cannot be packed"))
 
-    def _answer(self, asked: _Asked, step: SessionStep, output: Tensor, packed: Tensor | None) -> None:
-        """Push the output on, for which the next server waits, and answer. Both have the dtype of the input.
+    def _answer(self, queued: _QueuedStep, step: SessionStep, output: Tensor, packed: Tensor | None) -> None:
+        """Push the output to the next server, which may be waiting for it, and answer.
 
-        The next server computes with what the client would send.
+        Both get the dtype of the input, so that the next server computes with the numbers that the client would send.
         """
-        request, pusher, was_pushed = asked.request, self._pushes.pusher, False
+        request, pusher, was_pushed = queued.request, self._pushes.pusher, False
         if request.push_number is not None and pusher is not None:
             was_pushed = pusher.push(request.push_number, output.to(step.hidden.dtype), packed)
         self._running = None
         state, now = self.state, time.monotonic()
         self.position = step.start + step.tokens
         if step.chosen or state.choices.kept:
-            state.choices.note(self.memory.client, self.opening.session_id, step)
+            state.choices.record(self.memory.client, self.opening.session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
@@ -397,11 +398,11 @@ class ServedSession:
             self._timing(request, queue_ms, step.compute_s * 1e3),
             self._can_push,
             was_pushed,
-            input_digest=digest_of(asked.hidden) if asked.was_pushed and asked.hidden is not None else None,
+            input_digest=digest_of(queued.hidden) if queued.was_pushed and queued.hidden is not None else None,
             packed=() if packed is None else (packed,),
             takes_ahead=TAKES_AHEAD,
         )
-        self._send(asked, reply)
+        self._send(queued, reply)
         self._advance()
 
     @property
@@ -418,26 +419,26 @@ class ServedSession:
             tab=(self._tab.name or None) if request.opening is not None else None,
         )
 
-    def _send(self, asked: _Asked, reply: StepReply) -> None:
-        """Send an answer after those before it; its step leaves the room with it."""
+    def _send(self, queued: _QueuedStep, reply: StepReply) -> None:
+        """Send an answer after those before it, and release its step's bytes once it has left."""
         pieces = self.coding.encode_step_reply(reply)
         try:
-            if self._outbox.waiting or not self.stream.send_now(*pieces):
-                self._outbox.add(pieces, partial(self._left, asked))
-            elif asked.num_bytes:
-                self.room.free(asked.num_bytes)
+            if self._answers.waiting or not self.stream.send_now(*pieces):
+                self._answers.append(pieces, partial(self._on_left, queued))
+            elif queued.num_bytes:
+                self.budget.release(queued.num_bytes)
         except RemoteError:
             self._finish()
 
-    def _left(self, asked: _Asked) -> None:
-        """Note that an answer that had to wait has left."""
-        self.room.free(asked.num_bytes)
+    def _on_left(self, queued: _QueuedStep) -> None:
+        """Go on after an answer that had to wait has left."""
+        self.budget.release(queued.num_bytes)
         self._advance()
 
     def _watch(self) -> None:
-        """End the session when it is too old or silent; whatever was heard meanwhile puts the latter off."""
+        """End the session if it is too old or has been silent for too long; otherwise check again later."""
         limits, now = self.state.limits, time.monotonic()
-        if self._running is not None or self._outbox.waiting:
+        if self._running is not None or self._answers.waiting:
             self._heard_at = now
         old_in_s = limits.session_timeout_s - (now - self._began_at)
         silent_in_s = limits.step_timeout_s - (now - self._heard_at)
@@ -449,19 +450,19 @@ class ServedSession:
             self._timer = asyncio.get_running_loop().call_later(min(old_in_s, silent_in_s), self._watch)
 
     def _finish(self, error: RemoteError | None = None) -> None:
-        """End the session, without a word if there is no error."""
+        """End the session with an error, or without a word."""
         if not self._over.done():
             self._over.set_result(error)
 
 
 async def _read_large_step(
-    state: Service, coding: SessionCoding, room: StreamBudget, body: bytes, *, is_first: bool
-) -> _Asked:
-    """Decode a message once there is room for it. Raises RemoteError."""
-    num_bytes = await room.take(len(body), timeout_s=state.limits.request_timeout_s)
+    state: Service, coding: SessionCoding, budget: StreamBudget, body: bytes, *, is_first: bool
+) -> _QueuedStep:
+    """Decode a message once its person's budget has room for it. Raises RemoteError."""
+    num_bytes = await budget.reserve(len(body), timeout_s=state.limits.request_timeout_s)
     decode = partial(coding.decode_step, body, limits=state.wire_limits, first=is_first)
     request = await in_thread_if_large(len(body), decode)
-    return _Asked(request, request.hidden, num_bytes)
+    return _QueuedStep(request, request.hidden, num_bytes)
 
 
 def _checked_start(request: StepRequest, hidden: Tensor, memory: SessionMemory, position: int, max_length: int) -> int:

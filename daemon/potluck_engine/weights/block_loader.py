@@ -1,12 +1,11 @@
 """Loads blocks onto the engine's devices, and owns the processes of all devices but the first.
 
-A load runs in a thread that nothing can stop. If whoever wanted the blocks is cancelled, they are freed once they are
-loaded; `settled` waits for that.
+A load runs in a thread that nothing can stop. If its caller is cancelled, the blocks are freed once they are loaded;
+`wait_settled` waits for that.
 
-Remembers the digests of the weights that this computer has announced.
-
-An engine that starts with other weights for the same swarm, revision and files would announce damaged ones as if they
-were right. One small JSON file in the state folder: key -> block -> digest.
+The digests of weights that this computer has announced are remembered in a small JSON file of the state folder (key ->
+block -> digest). Without it, an engine that starts with damaged weights for the same swarm, revision and files would
+announce them as if they were right.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import gc
 import logging
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,65 +24,55 @@ from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.span.block_span import BlockSpan
-from potluck.checked_files import CheckedFile, state_file
+from potluck.checked_files import state_file
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 from potluck.sentences import sentence
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, in_own_thread
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
-from potluck_engine.serving.admission import in_thread
 from potluck_engine.weights.loading import blocks_folder, check_blocks, forget_marks, load_blocks
 
 log = logging.getLogger(__name__)
 
-_MAX_MODELS = 64  # the oldest go first
+_MAX_MODELS = 64  # the oldest are dropped first
 
-Known = dict[str, dict[str, str]]
+KnownDigests = dict[str, dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ServedWeights:
-    """A file of digests. Engines may share it."""
+def confirm_digests(path: Path, key: str, span: Span, digests: Sequence[str]) -> None:
+    """Compare the digests of `span` with those in a file, which engines may share, and add those of new blocks.
 
-    path: Path
-
-    def confirm(self, key: str, span: Span, digests: Sequence[str]) -> None:
-        """Compare the digests of `span` with the earlier ones, and remember those of new blocks.
-
-        Raises:
-            CheckpointError: some differ.
-        """
-        file = state_file(self.path, Known)
-        known = self._read(file)
-        before = known.pop(key, {})
-        now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
-        changed = [str(int(block) + 1) for block, digest in now.items() if before.get(block, digest) != digest]
-        if changed:
-            raise CheckpointError(
-                sentence("the files of layer {number} have changed since they were served", number=", ".join(changed)),
-                hint=sentence(
-                    "put the right files back; if the new ones are right, delete {path} and {file}",
-                    path=self.path,
-                    file=file.copy,
-                ),
-            )
-        if now.items() <= before.items():
-            return
-        entries = [*known.items(), (key, before | now)][-_MAX_MODELS:]
-        try:
-            file.write(dict(entries))
-        except OSError as error:
-            log.warning("cannot remember which weights are served: %s", error)
-
-    def _read(self, file: CheckedFile[Known]) -> Known:
-        try:
-            return file.read() or {}
-        except OSError as error:
-            log.warning("cannot read which weights were served: %s", error)
-            return {}
+    Raises:
+        CheckpointError: some differ.
+    """
+    file = state_file(path, KnownDigests)
+    known: KnownDigests = {}
+    try:
+        known = file.read() or {}
+    except OSError as error:
+        log.warning("cannot read which weights were served: %s", error)
+    before = known.pop(key, {})
+    now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
+    changed = [str(int(block) + 1) for block, digest in now.items() if before.get(block, digest) != digest]
+    if changed:
+        raise CheckpointError(
+            sentence("the files of layer {number} have changed since they were served", number=", ".join(changed)),
+            hint=sentence(
+                "put the right files back; if the new ones are right, delete {path} and {file}",
+                path=path,
+                file=file.copy,
+            ),
+        )
+    if now.items() <= before.items():
+        return
+    entries = [*known.items(), (key, before | now)][-_MAX_MODELS:]
+    try:
+        file.write(dict(entries))
+    except OSError as error:
+        log.warning("cannot remember which weights are served: %s", error)
 
 
 def weights_key(spec: LaunchSpec) -> str:
@@ -93,7 +81,10 @@ def weights_key(spec: LaunchSpec) -> str:
 
 
 class BlockLoader:
-    """`start` first, `close` last; `load_blocks` and `load_same` block, need `checkpoint`, and are for `run`."""
+    """Loads blocks for one engine. Call `start` first and `close` last.
+
+    `load` and `load_same` block and need `checkpoint`; call them through `run`.
+    """
 
     checkpoint: Checkpoint
 
@@ -102,7 +93,7 @@ class BlockLoader:
         self._spec = spec
         self._device = device
         self._unwanted = BackgroundTasks()
-        self._served = ServedWeights(user_places().state / "served-weights.json")
+        self._digests_path = user_places().state / "served-weights.json"
 
     async def start(self) -> RankProcesses | None:
         """Start the processes of the further devices, if there are any. Raises PotluckError."""
@@ -120,9 +111,9 @@ class BlockLoader:
             self._forget_marks()
 
     async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
-        """Load in a thread, when nothing else is loaded. Raises what `load_blocks` raises, and DeviceLostError."""
-        await self.settled()
-        loading = asyncio.create_task(in_thread(partial(self._whole, load)))
+        """Run `load` in a thread once no other load runs. Raises the errors of `load`, and DeviceLostError."""
+        await self.wait_settled()
+        loading = asyncio.create_task(in_own_thread(partial(self._whole, load)))
         try:
             return await asyncio.shield(loading)
         except asyncio.CancelledError:
@@ -130,12 +121,12 @@ class BlockLoader:
             self._forget_marks()
             raise
 
-    async def settled(self) -> None:
-        """Wait until nothing is loaded any more that nobody wants."""
+    async def wait_settled(self) -> None:
+        """Wait until the blocks of cancelled loads are freed."""
         await self._unwanted.wait()
 
-    async def tried_out(self, span: Span) -> BlockSpan:
-        """Return blocks through which a token went. Raises PotluckError."""
+    async def load_tried(self, span: Span) -> BlockSpan:
+        """Load blocks, and run a token through them. Raises PotluckError."""
 
         def load() -> BlockSpan:
             blocks = self.load(span)
@@ -149,13 +140,13 @@ class BlockLoader:
         return await self.run(load)
 
     def load(self, span: Span) -> BlockSpan:
-        """Raises CheckpointError if the files cannot be used, or are not those that were served in an earlier run."""
+        """Load blocks. Raises CheckpointError if the files cannot be used or differ from those of an earlier run."""
         if self.ranks is None:
             blocks = load_blocks(self.checkpoint, span, self._spec)
         else:
             blocks = RankedSpan(self.ranks.load(self.checkpoint, span), self.ranks)
         try:
-            self._served.confirm(weights_key(self._spec), span, blocks.digests)
+            confirm_digests(self._digests_path, weights_key(self._spec), span, blocks.digests)
         except CheckpointError:
             blocks.free()
             raise
@@ -170,7 +161,7 @@ class BlockLoader:
         return blocks
 
     def _whole(self, load: Callable[[], BlockSpan]) -> BlockSpan:
-        """Load. If that fails, let neither the error's traceback nor cycles keep what had been loaded until then."""
+        """Run `load`. After an error, neither its traceback nor cycles may keep tensors that were loaded before."""
         try:
             return self._device.run(load)
         except Exception as error:
@@ -183,13 +174,13 @@ class BlockLoader:
             raise
 
     def _forget_marks(self) -> None:
-        """Let the next process try kernels, although a load that is called off may be in the middle of a trial."""
+        """Let the next process try kernels, although a cancelled load may be in the middle of a trial."""
         if not self._device.has_lost:
             forget_marks(blocks_folder())
 
 
 async def _free(loading: asyncio.Task[BlockSpan]) -> None:
-    """Free what is loaded when it is there. A load that fails leaves nothing."""
+    """Free blocks once they are loaded. A load that fails leaves none."""
     try:
         await asyncio.wait({loading})
         if loading.exception() is None:

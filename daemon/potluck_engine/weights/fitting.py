@@ -28,28 +28,28 @@ from potluck_engine.weights.offloading import Mixture
 
 log = logging.getLogger(__name__)
 
-_RAM_SHARE = 0.5  # of what is free now, for blocks that stream: this is somebody's own computer
-_DISK_SHARE = 0.5  # of what is free, for converted blocks
-_WORK_SHARE = 0.1  # of the limit, for activations
-_SESSIONS_SHARE = 0.8  # of what weights and activations leave
+_RAM_SHARE = 0.5  # the share of free RAM for blocks that stream; no more, because this is somebody's own computer
+_DISK_SHARE = 0.5  # the share of the free disk for converted blocks
+_WORK_SHARE = 0.1  # the share of the limit for activations
+_SESSIONS_SHARE = 0.8  # the share of the rest for sessions
 _EXCHANGE_BYTES = 32 * 12 << 20
-"""What NCCL keeps on each of several GPUs: 12 MiB for each of at most 32 channels, fewer without NVLink.
+"""The memory that NCCL keeps on each of several GPUs: 12 MiB for each of at most 32 channels, fewer without NVLink.
 
-It allocates it at the first exchange, after the weights. Measured on H100s: NVIDIA/nccl#1685.
+It is allocated at the first exchange, after the weights. Measured on H100s: NVIDIA/nccl#1685.
 """
 
-_LEAST_CACHE_TOKENS = 256  # one short session
-_USUAL_LENGTH = 8192  # tokens of a session
+_MIN_CACHE_TOKENS = 256  # enough for one short session
+_USUAL_LENGTH = 8192  # a session's tokens
 
 
 def resolve_spec(spec: LaunchSpec) -> LaunchSpec:
-    """Return `spec` with device, number format and threads chosen where it leaves them open. Raises UsageError."""
+    """Return `spec` with the device, number format and threads that it leaves open. Raises UsageError."""
     serve = spec.serve
     devices = check_devices(serve.devices)
     device = devices[0] if devices else choose_device(serve.device)
     dtype = choose_dtype(serve.dtype, device, serve.quantization)
     threads = serve.threads or max(1, cores() // 2)
-    threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
+    threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's threads
     if device == "cpu" or len(devices) > 1:  # a gateway has the same processor; ranks share no head
         spec = replace(spec, head_socket=None)
     return spec.with_serve(device=device, dtype=dtype, threads=max(threads, 1))
@@ -76,7 +76,7 @@ def choose_dtype(wanted: str, device: str, quantization: str) -> str:
 
 
 def _multiplies_bfloat16(device: str) -> bool:
-    """Return whether the GPU has instructions for bfloat16; NVIDIA's have since Ampere, older ones imitate it."""
+    """Return whether the GPU has instructions for bfloat16; NVIDIA's older than Ampere only imitate it."""
     return torch.version.hip is not None or torch.cuda.get_device_capability(find_device(device)) >= (8, 0)
 
 
@@ -85,22 +85,22 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises all three
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch may raise any of these
         raise UsageError(f"there is no device {name!r} here", hint="potluck doctor lists the GPUs") from error
     return device
 
 
 def memory_limit_bytes(device: str, percent: int = 100) -> int:
-    """Return what the engine may use by default for weights, sessions and activations. Raises UsageError."""
+    """Return the engine's default memory for weights, sessions and activations. Raises UsageError."""
     memory = memory_of(find_device(device))
     return usual_memory_bytes(memory.free, is_gpu=memory.is_own) * percent // 100
 
 
 def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec, *, with_ram: bool = True) -> int:
-    """Return how many blocks fit into the engine's memory with the cache of their sessions; at least one, at most all.
+    """Return how many blocks fit into the engine's memory with their sessions' cache: at least one, at most all.
 
     Args:
-        with_ram: blocks count whose experts are in RAM, where copies of the rest have room for a return to the device.
+        with_ram: whether to count blocks whose experts are in RAM, beside copies of their other weights.
 
     Raises:
         UsageError: the device is not there, or its limit cannot be read.
@@ -117,14 +117,14 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec, *, with_ram: b
         rest = max(mixtures)
         dense = sum(max(size.whole - rest, 0) for size in sizes if not size.experts)
         in_ram = _ram_limit_bytes(numbered(serve.device), memory_limits(spec), spec.memory_percent)
-        left = for_blocks - dense  # as if the span had all of these
+        left = for_blocks - dense  # assumes that the span has all blocks without experts
         num_split = min(in_ram // whole, left // (rest + for_sessions))
         fits = max(fits, num_split + (left - num_split * (rest + for_sessions)) // (whole + for_sessions))
     return min(max(fits, 1), checkpoint.num_blocks)
 
 
 def memory_limits(spec: LaunchSpec) -> dict[str, int]:
-    """Return bytes of each device, "cpu" or "disk" as the user limits them, or less. Raises UsageError."""
+    """Return the user's limits in bytes for each device, "cpu" and "disk", cut to the percentage. Raises UsageError."""
     serve = spec.serve
     limits = parse_max_memory(serve.max_memory)
     if serve.memory_limit_mb:
@@ -133,17 +133,17 @@ def memory_limits(spec: LaunchSpec) -> dict[str, int]:
 
 
 def total_limit_bytes(spec: LaunchSpec) -> int:
-    """Return what the engine may use of all its devices together. Raises UsageError."""
+    """Return the engine's memory on all its devices together. Raises UsageError."""
     serve = spec.serve
     each = memory_limits(spec).get(numbered(serve.device)) or memory_limit_bytes(serve.device, spec.memory_percent)
-    return each * max(len(set(serve.devices)), 1)  # ranks on a CPU share one
+    return each * max(len(set(serve.devices)), 1)  # ranks on a CPU share one limit
 
 
 def choose_num_blocks(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
-    """Return how many blocks to serve, as many as `spec` says or else as fit, and whether they can come one by one.
+    """Return how many blocks to serve, by `spec` or by what fits, and whether they can be exchanged one by one.
 
-    They can if all fit into one device's memory, experts included, and are of one kind. If not, a span is loaded as a
-    whole, and loaded anew to serve other blocks.
+    They can if all of them, with experts, fit into one device's memory, and if they are of one kind. If not, a span is
+    loaded as a whole, and loaded anew to serve other blocks.
     """
     serve, kinds = spec.serve, getattr(checkpoint.text_config, "layer_types", None) or ()
     wanted = min(serve.num_blocks or num_blocks_that_fit(checkpoint, spec), checkpoint.num_blocks)
@@ -158,7 +158,7 @@ def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[
 
 
 def mixture_of(checkpoint: Checkpoint, dtype: str, quantization: str) -> Mixture:
-    """Return the model's experts that RAM could compute."""
+    """Return the sizes of the model's experts, if they can be computed in RAM."""
     num_bytes = sum(size.experts for size in _block_sizes(checkpoint, dtype, quantization))
     modules = (module for block in checkpoint.empty_blocks()[0] for module in block.modules())
     num_experts = next((getattr(module, "num_experts", 0) for module in modules if are_plain_experts(module)), 0)
@@ -167,17 +167,17 @@ def mixture_of(checkpoint: Checkpoint, dtype: str, quantization: str) -> Mixture
 
 
 def takes_experts(device: str, dtype: str) -> bool:
-    """Return whether RAM is other memory than the device's, and its processor computes experts natively."""
+    """Return whether the processor can compute experts in RAM, natively and beside a device with memory of its own."""
     return dtype == "bfloat16" and memory_of(find_device(device)).is_own and native_kernels() is not None
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
-    """Return the name that the model's decoder has for its layers."""
+    """Return the name of the layers in the model's decoder."""
     return checkpoint.empty_blocks()[1]
 
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
-    """Return the room for weights: what sessions leave of the device, and a polite share of RAM and disk."""
+    """Return the room for weights: the device's memory without that for sessions, and a share of RAM and disk."""
     serve = spec.serve
     limits, device = memory_limits(spec), numbered(serve.device)
     wanted = limits.get(device)
@@ -199,12 +199,10 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
 def placement_alone(
     checkpoint: Checkpoint, device: str, dtype: str, quantization: str, max_memory: str, *, folder: Path
 ) -> Placement:
-    """Return where an engine that serves one person alone would keep all blocks of a model.
-
-    Nothing of the model is read.
+    """Return where an engine that serves one person alone would keep all blocks of a model. No weights are read.
 
     Args:
-        max_memory: as the user limits weights, see `memory_limits`; empty: what an engine takes now.
+        max_memory: the user's limits for weights, see `memory_limits`; empty: the memory that an engine would use now.
 
     Raises:
         UsageError: the limits are too small, or there is no such device.
@@ -213,7 +211,7 @@ def placement_alone(
     free = memory_limit_bytes(device)  # raises for a device that is not there
     room = Room(
         device_bytes=limits.get(named, int(free * (1.0 - _WORK_SHARE))),
-        # On a CPU, the user's limit is for weights wherever they are in RAM.
+        # A CPU's limit is for weights wherever they are in RAM.
         ram_bytes=0 if device == "cpu" and named in limits else _ram_limit_bytes(named, limits),
         disk_bytes=0,
         folder=folder,
@@ -224,10 +222,10 @@ def placement_alone(
 
 
 def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
-    """Return the room for sessions once the weights are loaded, from what is really free then.
+    """Return how many tokens of sessions fit beside the loaded weights, by the memory that is really free then.
 
-    This is less than planned if memory is short, and more if there is plenty and the user set no limit. On a CPU,
-    memory is only taken as sessions need it.
+    There are fewer than planned if memory is short, and more if there is plenty and the user set no limit. On a CPU,
+    memory is only allocated when sessions need it.
 
     Args:
         max_blocks: how many blocks the span will grow to; their weights and sessions count, too.
@@ -239,19 +237,21 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     most = many if spec.grows_cache else limits.cache_tokens
     if fits < limits.cache_tokens:
         log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
-    return max(min(fits, most), _LEAST_CACHE_TOKENS)
+    return max(min(fits, most), _MIN_CACHE_TOKENS)
 
 
 def room_beside(blocks: BlockSpan, spec: LaunchSpec, *, cache_tokens: int, max_blocks: int) -> int:
-    """Return what weights, activations and sessions, which have `cache_tokens`, leave of the memory."""
+    """Return the memory beside weights, activations and sessions with `cache_tokens`."""
     left = _left_bytes(blocks, spec, max_blocks=max_blocks)
-    if numbered(spec.serve.device) in memory_limits(spec) or blocks.device.type == "cpu":  # else it isn't free any more
+    if (
+        numbered(spec.serve.device) in memory_limits(spec) or blocks.device.type == "cpu"
+    ):  # otherwise it isn't free any more
         left -= blocks.bytes_per_token * max_blocks // len(blocks.span) * cache_tokens
     return max(int(left * (1.0 - _WORK_SHARE)), 0)
 
 
 def head_bytes(model_config: Any, spec: LaunchSpec) -> int:
-    """Return what is kept free on the device for the output head; 0 if no gateway stays that could use it."""
+    """Return the memory that is kept free on the device for the output head; 0 if no gateway is going to use it."""
     if spec.head_socket is None or not spec.keeps_head:
         return 0
     config = model_config.get_text_config(decoder=True)
@@ -260,7 +260,7 @@ def head_bytes(model_config: Any, spec: LaunchSpec) -> int:
 
 
 def _left_bytes(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
-    """Return what the weights of `max_blocks` blocks leave, by the user's limit, or else by what is free now."""
+    """Return the memory beside the weights of `max_blocks` blocks, by the user's limit or by what is free now."""
     device = numbered(spec.serve.device)
     wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
@@ -274,13 +274,13 @@ def _left_bytes(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
 
 
 def resolved_limits(limits: ServingLimits, model_config: Any, hidden_size: int, *, cache_tokens: int) -> ServingLimits:
-    """Return the limits of these blocks: sessions as long as the model and the pages allow, and calls of such rows.
+    """Return the limits for these blocks: sessions as long as the model and the pages allow, and calls of such rows.
 
     Args:
         cache_tokens: the room for all sessions, in tokens through the span.
     """
     longest = longest_session(model_config) or limits.max_length
-    length = min(limits.max_length, longest, max(cache_tokens, _LEAST_CACHE_TOKENS))
+    length = min(limits.max_length, longest, max(cache_tokens, _MIN_CACHE_TOKENS))
     row = min(length, limits.max_call_bytes // (4 * hidden_size))
     return replace(
         limits, cache_tokens=cache_tokens, max_length=length, max_batch_tokens=max(limits.max_batch_tokens, row)
@@ -288,9 +288,10 @@ def resolved_limits(limits: ServingLimits, model_config: Any, hidden_size: int, 
 
 
 def longest_session(model_config: Any) -> int | None:
-    """Return the model's positions in tokens; a usual session's length if it names fewer, as some reach beyond them.
+    """Return the number of the model's positions, or a usual session's length if that is more.
 
-    None: the model has no positions that could end, such as Mamba, and sessions end where memory does.
+    Some models compute beyond the positions that they name. None: a model, such as Mamba, has no positions that could
+    end, and only memory bounds sessions.
     """
     config = model_config.get_text_config(decoder=True)
     positions = getattr(config, "max_position_embeddings", None)
@@ -298,7 +299,7 @@ def longest_session(model_config: Any) -> int | None:
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
-    """Return the room of one of `size` ranks; with `is_shared` they compute in the same memory."""
+    """Return the room of one of `size` ranks; `is_shared` tells whether they compute in the same memory."""
     return Room(
         device_bytes=room.device_bytes // (size if is_shared else 1),
         ram_bytes=room.ram_bytes // size,
@@ -308,12 +309,12 @@ def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
 
 
 def _exchange_bytes(spec: LaunchSpec) -> int:
-    """Return what each device keeps for exchanges with the others."""
+    """Return the memory that each device keeps for exchanges with the others."""
     return _EXCHANGE_BYTES if len(spec.serve.devices) > 1 and spec.serve.device.startswith("cuda") else 0
 
 
 def _ram_limit_bytes(device: str, limits: dict[str, int], percent: int = 100) -> int:
-    """Return what weights may take in RAM beside the device; for a CPU, in the system's cache of files."""
+    """Return the RAM for weights beside the device; for a CPU, in the system's cache of files."""
     polite = int(memory_of(torch.device("cpu")).free * _RAM_SHARE) * percent // 100
     return polite if device == "cpu" else limits.get("cpu", polite)
 

@@ -1,6 +1,6 @@
-"""Opens checkpoints, loads blocks and checks that they compute. Everything here blocks; run it in threads.
+"""Loads blocks, tries out their kernels, and checks that they compute. Everything here blocks, so run it in threads.
 
-A mark on disk while kernels are tried, because a fault in one can end every process that tries them.
+A mark on disk shows that kernels are being tried, because a fault in one can end every process that tries them:
 
     a trial begins -> the mark is written -> the trial ends, and the device still works -> the mark is removed
 
@@ -25,24 +25,19 @@ import psutil
 import torch
 from potluck_control.places import user_places
 from potluck_control.processes.launch_spec import LaunchSpec
-from potluck_control.resources import bundled_checkpoint
 
 from potluck.blocks.accelerators import NoKernels, is_lost
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.blocks.span.ranks import Ranks
 from potluck.checkpoint.adapter_files import open_adapter
-from potluck.checkpoint.source import Checkpoint, open_checkpoint, open_folder
+from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of
-from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.errors import CheckpointError, UsageError
 from potluck.files import write_atomically
-from potluck.model_files import Manifest, Manifests, downloaded, has_model, hub_cache, make_manifest, pinned_folder
 from potluck.protocol.blocks import Span
-from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
 from potluck_engine.weights import fitting
-from potluck_engine.weights.member_files import known_manifests, own_folder
-from potluck_engine.weights.pinned_files import MemberSource, PinnedFiles, wrong_weights
 
 FAULT = NoKernels(
     "a trial of fast kernels made the GPU fail", "update the GPU's driver; they are tried again after a day"
@@ -54,7 +49,7 @@ _DRIVER = Path("/proc/driver/nvidia/version")  # not in WSL
 
 @dataclass(frozen=True, slots=True)
 class TrialMark:
-    """Marks the trials of one rank in `folder`, which need not exist; `family` is that of the model."""
+    """Marks the trials of one rank in `folder`, which need not exist. `family` is the model's."""
 
     folder: Path
     device: torch.device
@@ -62,13 +57,13 @@ class TrialMark:
 
     @contextmanager
     def trying(self) -> Iterator[NoKernels | None]:
-        """Mark in the body that kernels are tried, and give None; or give the reason against it and mark nothing."""
+        """Mark a trial while the body runs, and give it None; or give it the reason why there must be no trial."""
         tried = self._tried()
         path = self.folder / f"{_NAME}-{sha256(tried.encode()).hexdigest()[:16]}"
         if _ended_in(path, tried):
             yield FAULT
             return
-        with contextlib.suppress(OSError):  # without a mark, a fault is met once more
+        with contextlib.suppress(OSError):  # if there is no mark, a fault can happen again
             write_atomically(path, f"{os.getpid()} {os.getppid()}\n{tried}".encode())
         try:
             yield None
@@ -77,7 +72,7 @@ class TrialMark:
                 _remove(path)
 
     def _tried(self) -> str:
-        """Name everything with which a trial may end otherwise."""
+        """Return a text that names everything on which a trial's outcome may depend."""
         driver = ""
         with contextlib.suppress(OSError):
             driver = _DRIVER.read_text().partition("\n")[0]
@@ -87,9 +82,7 @@ class TrialMark:
 
 
 def forget_marks(folder: Path) -> None:
-    """Remove the marks of this process and of the ranks that it started. Call it when they are told to end, maybe in
-    the middle of a trial.
-    """
+    """Remove the marks of this process and of the ranks that it started, which are about to end, maybe in a trial."""
     for path in folder.rglob(f"{_NAME}-*"):
         with contextlib.suppress(OSError, ValueError):
             if str(os.getpid()) in path.read_text().partition("\n")[0].split():
@@ -102,14 +95,14 @@ def _remove(path: Path) -> None:
 
 
 def _ended_in(path: Path, tried: str) -> bool:
-    """Return whether a process tried the same less than a day ago and ended without removing its mark."""
+    """Return whether a process that tried the same less than a day ago ended without removing its mark."""
     try:
         pids, _, marked = path.read_text().partition("\n")
         pid, marked_at = int(pids.split()[0]), path.stat().st_mtime
     except (OSError, IndexError, ValueError):
         return False
     is_running = False
-    with contextlib.suppress(psutil.Error, OverflowError):  # a later process may have its number
+    with contextlib.suppress(psutil.Error, OverflowError):  # a later process may have the same number
         is_running = pid != os.getpid() and psutil.Process(pid).create_time() <= marked_at
     return not is_running and marked == tried and 0.0 <= time.time() - marked_at < _COUNTS_FOR_S
 
@@ -122,75 +115,7 @@ def _version_of(name: str) -> str:
 
 log = logging.getLogger(__name__)
 
-_MANIFEST_S, _LONG_S = 5.0, 120.0  # to wait for a member who has the manifest
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-def open_for_swarm(config: LaunchSpec, members: MemberSource | None = None) -> Checkpoint:
-    """Open the checkpoint and check that it is the swarm's model.
-
-    Files that the swarm pins are fetched where they are missing, and checked before they are read. Of a swarm that pins
-    none only the number of blocks can be checked.
-
-    Raises:
-        CheckpointError: missing, damaged, or of another depth than the swarm's model.
-        UsageError: the span does not exist.
-    """
-    swarm = config.swarm
-    revision = None if swarm.revision in ("main", "local") else swarm.revision
-    if swarm.weights:
-        checkpoint = _open_pinned(config, members)
-    else:
-        checkpoint = open_checkpoint(str(config.checkpoint), revision=revision)
-    if checkpoint.num_blocks != swarm.num_blocks:
-        raise CheckpointError(
-            f"{config.checkpoint} has {checkpoint.num_blocks} layers, the swarm's model {swarm.num_blocks}",
-            hint=f"serve the checkpoint of {swarm.model}",
-        )
-    if config.span is not None and config.span.end > checkpoint.num_blocks:
-        raise UsageError(f"layers {config.span.layers} do not exist: the model has layers 1-{checkpoint.num_blocks}")
-    return checkpoint
-
-
-def _open_pinned(config: LaunchSpec, members: MemberSource | None) -> Checkpoint:
-    swarm, known = config.swarm, known_manifests()
-    here = own_folder(config) or bundled_checkpoint(swarm.model)
-    manifest = _manifest(swarm, here or downloaded(swarm, hub_cache()), known, members)
-    if here is not None and (own_folder(config) or _is_whole(here, manifest, known)):
-        members = None  # what isn't ours is read and never written
-    else:
-        here = pinned_folder(swarm, hub_cache())
-    files = PinnedFiles(swarm, manifest, known, here, members)
-    for file in manifest.files:
-        if file.is_small and members is not None:
-            files.download(file.name)
-    return open_folder(config.checkpoint, swarm.revision, here, files)
-
-
-def _manifest(swarm: Swarm, here: Path | None, known: Manifests, members: MemberSource | None) -> Manifest:
-    """Return the manifest from this computer, from members, or made of the files here, if they are the right ones."""
-    found = known.find(swarm.weights)
-    if found is not None:
-        return found
-    is_here, problem = here is not None and has_model(here), PotluckError("the list of the model's files is missing")
-    if members is not None:
-        patience_s = _MANIFEST_S if is_here else _LONG_S
-        try:
-            found = members.run(lambda files: files.manifest(patience_s=patience_s))
-        except PotluckError as error:
-            problem = error
-    if found is None and here is not None and is_here:
-        found = make_manifest(here)
-        if found.digest.hex() != swarm.weights:
-            raise wrong_weights(swarm, here)
-    if found is None:
-        raise CheckpointError(problem.message, hint=problem.hint)
-    known.keep(found)
-    return found
-
-
-def _is_whole(folder: Path, manifest: Manifest, known: Manifests) -> bool:
-    return all(known.is_right(folder / file.name, file) for file in manifest.files)
 
 
 def load_blocks(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | None = None) -> BlockSpan:
@@ -222,12 +147,12 @@ def load_blocks(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: R
 
 
 def blocks_folder() -> Path:
-    """Return the folder for converted weights, and for marks of trials."""
+    """Return the folder for converted weights and for the marks of trials."""
     return user_places().cache / "blocks"
 
 
 def check_blocks(blocks: BlockSpan) -> None:
-    """Run a real token through all blocks. Raises CheckpointError unless it comes out finite."""
+    """Run a token through all blocks. Raises CheckpointError unless the output is finite."""
     token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
     with torch.inference_mode():
         output = blocks.forward(token, blocks.new_cache())

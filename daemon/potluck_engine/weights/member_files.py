@@ -1,15 +1,13 @@
-"""Knows where the model's files are on this computer, and serves pieces of them to members who lack them.
+"""Exchanges files of the swarm's model with members: serves pieces of the files that are here, and fetches others.
 
-Any node of a member does it, engine or standby node, from the files that it has anyway. It sends nothing but bytes that
-the swarm's manifest names by their digest, behind everything else that this computer sends: the caps on uploads hold,
-because all streams keep to them, and while the engine computes for somebody, a part of a piece goes out only every now
-and then. Knows no torch.
+Any node of a member serves files, engine or standby node. It sends nothing but bytes that the swarm's manifest names by
+their digest. Everything else that this computer sends comes first: all streams keep to the caps on uploads, and while
+the engine computes for somebody, parts of a piece go out slowly.
 
-Fetches files of the swarm's model from members who have them, several at once, piece by piece.
-
-Each piece is checked before it is written into `NAME.partial`, so a fetch that ends in the middle goes on with the next
-one: the partial file is read again, and what is right in it stays. A member that sends a wrong piece is not asked again
-by this process. Lives in the node's event loop.
+A fetch gets pieces from several members at once. Each piece is checked before it is written into `NAME.partial`. A
+fetch that was interrupted reads the partial file again, keeps the right pieces, and goes on with the others. This
+process doesn't ask a member again that has sent a wrong piece. All of this runs in the node's event loop and knows no
+torch.
 """
 
 from __future__ import annotations
@@ -53,18 +51,18 @@ from potluck.wire.protocols import MANIFEST, MAX_REQUEST_BYTES, PART_BYTES, WEIG
 log = logging.getLogger(__name__)
 
 MAX_STREAMS, MAX_STREAMS_OF_A_PERSON = 8, 4
-BUSY_PAUSE_S = 0.25  # between two parts while the engine computes: 1 MB/s
-_IDLE_S = 60.0  # of a stream that asks for nothing
-_SEND_S = 30.0  # for a peer that does not read
+BUSY_PAUSE_S = 0.25  # the pause before each part while the engine computes, which makes 1 MB/s
+_IDLE_S = 60.0  # ends a stream on which nothing is requested
+_SEND_S = 30.0  # ends a stream whose peer does not read
 _RETRY_S = 10.0
 
 
 class SharedWeights:
-    """The files of one swarm's model on this computer.
+    """Serves the files of one swarm's model on this computer.
 
     Attributes:
-        is_busy: returns whether the engine computes for somebody; those who fetch files wait for that.
-        may_share: False: nothing is sent, as when the day's cap is near.
+        is_busy: returns whether the engine computes for somebody, which slows the sending of files.
+        may_share: whether files may be sent at all; not, for example, when the day's cap is near.
     """
 
     def __init__(self, host: Host, weights: str, find: Callable[[str], Path], manifests: Manifests) -> None:
@@ -78,11 +76,11 @@ class SharedWeights:
         self._streams: list[PersonId] = []
 
     async def serve(self) -> None:
-        """Answer members from now on."""
+        """Begin to answer members."""
         await self._host.serve_stream(WEIGHTS, self._send, max_frame_bytes=MAX_REQUEST_BYTES)
 
     async def _send(self, stream: Stream, peer: PeerId) -> None:
-        """Send one piece after the other as they are asked for. Raises RemoteError."""
+        """Send the pieces that a member requests, one after the other. Raises RemoteError."""
         person = self._host.person_of(peer)
         if person is None:
             raise RemoteError(Code.NOT_A_MEMBER, "only members get files")
@@ -103,7 +101,7 @@ class SharedWeights:
             self._streams.remove(person)
 
     def _read(self, request: PieceRequest) -> bytes:
-        """Raises RemoteError NOT_SERVED if the piece is not here."""
+        """Return a piece or the manifest. Raises RemoteError NOT_SERVED if it is not here."""
         self._manifest = self._manifest or self._manifests.find(self._weights)
         if self._manifest is None or request.weights.hex() != self._weights:
             raise RemoteError(Code.NOT_SERVED, "these weights are not here")
@@ -129,9 +127,9 @@ def known_manifests() -> Manifests:
 
 
 def own_folder(spec: LaunchSpec) -> Path | None:
-    """Return the folder that the user chose for the model; None: Potluck chooses.
+    """Return the folder that the user chose for the model; None if Potluck chooses.
 
-    Only a user's folder is absolute: the name of a model can't be.
+    A path that is absolute is the user's choice, because a model's name never is.
     """
     chosen = Path(spec.checkpoint).expanduser()
     ours = (bundled_checkpoint(spec.swarm.model), *fetched_folders(spec.swarm, hub_cache()))
@@ -139,7 +137,7 @@ def own_folder(spec: LaunchSpec) -> Path | None:
 
 
 def file_of_model(spec: LaunchSpec, name: str) -> Path:
-    """Return where a file of the swarm's model is, or would come. Raises CheckpointError if that is outside."""
+    """Return the path of a file of the swarm's model, which need not exist. Raises CheckpointError for one outside."""
     own = own_folder(spec)
     if own is not None:
         return own / name
@@ -152,23 +150,23 @@ Peers = Callable[[], Awaitable[Iterable[PeerId]]]
 """Returns members' computers that may have files."""
 
 Missing = dict[int, set[PeerId]]
-"""Pieces of a file that are not here, each with those who are asked for it."""
+"""The missing pieces of a file, each with the peers that were asked for it."""
 
 _OPEN_S = 10.0
-_SILENCE_S = 20.0  # of a member that was asked for a piece
-_PIECE_S = 300.0  # for a piece from somebody slow: 14 kB/s
-_MAX_MEMBERS = 8  # that send at the same time
-_STREAMS = 2  # with each of them: while a piece of one is checked and written, the other's comes
-_MAX_SENDERS = 2  # of one piece at the end, when somebody slow or gone has the last ones
+_SILENCE_S = 20.0  # ends the wait for a member that was asked for a piece
+_PIECE_S = 300.0  # bounds the transfer of a piece: at least 14 kB/s
+_MAX_MEMBERS = 8  # who send at the same time
+_STREAMS = 2  # a member's second one receives while the first one's piece is checked and written
+_MAX_SENDERS = 2  # a piece's second one helps if the first one is slow or lost
 _LOOK_AGAIN_S = 2.0
-_RESERVE_BYTES = 512 << 20  # of the disk, that stays free
+_RESERVE_BYTES = 512 << 20  # how much of the disk stays free
 
 
 class MemberFiles:
-    """Files of the weights `weights`, the digest of their manifest in hexadecimal.
+    """Fetches files from members. `weights` is the digest of their manifest in hexadecimal.
 
     Attributes:
-        blamed: members' computers that sent wrong bytes.
+        blamed: the peers that sent wrong bytes.
     """
 
     def __init__(self, host: Host, weights: str, peers: Peers) -> None:
@@ -178,12 +176,12 @@ class MemberFiles:
         self._peers = peers
 
     async def manifest(self, *, patience_s: float) -> Manifest:
-        """Return the manifest from a member. Raises PotluckError if nobody sends it in time."""
+        """Fetch the manifest from a member. Raises PotluckError if nobody sends it in time."""
         now = asyncio.get_running_loop().time
         deadline = now() + patience_s
         while True:
             for peer in await self._members():
-                async with self._asking(peer, "the list of files") as stream:
+                async with self._stream_to(peer, "the list of files") as stream:
                     request = PieceRequest(self._weights, MANIFEST, 0)
                     data = await _received(stream, request, MAX_MANIFEST_BYTES)
                     return decode_manifest(bytes(data), self._weights.hex())
@@ -192,9 +190,9 @@ class MemberFiles:
             await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def fetch(self, file: ManifestFile, folder: Path, *, patience_s: float) -> bool:
-        """Make a file whole in `folder`, from all members who have it. One fetch at a time may run there.
+        """Complete a file in `folder` from all members who have it. Only one fetch at a time may run there.
 
-        Return whether it is whole. If nobody has sent a piece for `patience_s`, what came stays for the next try.
+        Return False if nobody has sent a piece for `patience_s`; the pieces that came are kept for the next try.
 
         Raises:
             CheckpointError: the disk is full, or the file would lie outside `folder`.
@@ -217,7 +215,7 @@ class MemberFiles:
         return True
 
     async def _fetch_from_all(self, file: ManifestFile, partial: Path, missing: Missing) -> None:
-        """Have members send pieces, until all are here or nobody sends any more. Raises CheckpointError."""
+        """Fetch pieces from all members until all are here or nobody sends any more. Raises CheckpointError."""
         peers = (await self._members())[:_MAX_MEMBERS] * _STREAMS
         tasks = [asyncio.create_task(self._fetch_from(peer, file, partial, missing)) for peer in peers]
         try:
@@ -229,10 +227,10 @@ class MemberFiles:
             await cancel_and_wait(*tasks)
 
     async def _fetch_from(self, peer: PeerId, file: ManifestFile, partial: Path, missing: Missing) -> None:
-        """Let one member send until nothing is left for it to do. Raises CheckpointError."""
+        """Fetch pieces from one member until none is left for it. Raises CheckpointError."""
         piece = None
         try:
-            async with self._asking(peer, file.name) as stream:
+            async with self._stream_to(peer, file.name) as stream:
                 while (piece := _next_piece(missing, peer)) is not None:
                     request = PieceRequest(self._weights, file.name, piece)
                     async with asyncio.timeout(_PIECE_S):
@@ -245,13 +243,13 @@ class MemberFiles:
                 missing.get(piece, set()).discard(peer)
 
     async def _members(self) -> list[PeerId]:
-        """Return whom to ask, in an order that spreads the work."""
+        """Return the members to ask, in random order to spread the work."""
         found = {*await self._peers()} - self.blamed - {self._host.peer_id}
         return random.sample(sorted(found), len(found))
 
     @contextlib.asynccontextmanager
-    async def _asking(self, peer: PeerId, what: str) -> AsyncIterator[Stream]:
-        """Open a stream to a member. What goes wrong with it ends the body, and is logged and remembered here."""
+    async def _stream_to(self, peer: PeerId, what: str) -> AsyncIterator[Stream]:
+        """Open a stream to a member. Its errors end the body, and are logged and remembered."""
         try:
             stream = await self._host.open_stream(peer, WEIGHTS, timeout_s=_OPEN_S, max_frame_bytes=PART_BYTES)
             try:
@@ -266,7 +264,7 @@ class MemberFiles:
 
 
 def _begin(partial: Path, file: ManifestFile) -> Missing:
-    """Make room for a file, and return the pieces that are missing from what is here. Raises CheckpointError."""
+    """Prepare a partial file, and return its missing pieces. Raises CheckpointError if the disk has no room."""
     right = set(check_file(partial, file))
     missing: Missing = {piece: set() for piece in range(file.num_pieces) if piece not in right}
     partial.parent.mkdir(parents=True, exist_ok=True)
@@ -282,7 +280,7 @@ def _begin(partial: Path, file: ManifestFile) -> Missing:
 
 
 def _next_piece(missing: Missing, peer: PeerId) -> int | None:
-    """Return the next piece for a member, one that nobody sends if there is one; None: it has nothing to do."""
+    """Return the next piece for a member, if possible one that nobody sends; None if none is left for it."""
     left = [piece for piece, asked in missing.items() if peer not in asked and len(asked) < _MAX_SENDERS]
     piece = min(left, key=lambda piece: len(missing[piece]), default=None)
     if piece is not None:
@@ -291,10 +289,10 @@ def _next_piece(missing: Missing, peer: PeerId) -> int | None:
 
 
 def _write(partial: Path, file: ManifestFile, piece: int, data: bytearray) -> None:
-    """Check and write a piece. The file is opened each time, because a thread outlives a fetch that is cancelled.
+    """Check and write a piece. The file is opened each time, because this thread may outlive a cancelled fetch.
 
     Raises:
-        ValueError: it has other bytes than those of the manifest.
+        ValueError: its bytes differ from those of the manifest.
         CheckpointError: the disk is full.
     """
     if not file.holds(piece, data):
@@ -310,7 +308,7 @@ def _write(partial: Path, file: ManifestFile, piece: int, data: bytearray) -> No
 
 
 async def _received(stream: Stream, request: PieceRequest, max_bytes: int) -> bytearray:
-    """Ask for a piece and return what comes. Raises RemoteError and TimeoutError."""
+    """Request a piece, and return its bytes. Raises RemoteError and TimeoutError."""
     await stream.send(encode(request), timeout_s=_SILENCE_S)
     data = bytearray()
     while len(data) < max_bytes:
@@ -319,5 +317,5 @@ async def _received(stream: Stream, request: PieceRequest, max_bytes: int) -> by
             raise RemoteError(Code.BAD_REPLY, "the member hung up")
         data += part
         if request.file == MANIFEST and hashlib.sha256(data).digest() == request.weights:
-            break  # nobody knows its size before
+            break  # the size of a manifest is not known before
     return data

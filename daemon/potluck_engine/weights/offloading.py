@@ -1,16 +1,14 @@
-"""Estimates what a token costs on one machine that lacks memory for the model, and through a swarm. Pure arithmetic.
+"""Compares what a token costs on one machine that lacks memory for the model with what it costs through a swarm.
 
-Both pass the whole model once for each token. A machine of one's own reads the weights that do not fit from RAM or
-disk each time; a swarm holds them all, but hidden states travel. `offload_probe` measures the machine's rates.
+Both pass the whole model once for each token. A machine of one's own reads the weights that do not fit from RAM or disk
+each time. A swarm holds all of them, but hidden states travel. Source of the comparison: Petals (arXiv 2209.01188),
+which set its swarms against offloading. All but `measure_offloading` is pure arithmetic.
 
-Source of the comparison: Petals (arXiv 2209.01188), which set its swarms against offloading.
-
-Measures what a decode step costs a byte of weights here: on the device, streamed from RAM, and streamed from disk.
-
-A few blocks of Llama's shape with random weights are written to the disk and run by the engine itself, with room for
-all of them, for two of them and RAM, and for two of them and no RAM. In the last case the engine has the system's cache
-of files forget what it read, so the next step reads from the disk again; what the kernel says it read is compared.
-Where experts would be computed in RAM beside a device, the processor computes all blocks, too.
+`measure_offloading` measures the machine's rates. A few blocks of Llama's shape with random weights are written to the
+disk and run by the engine itself: with room for all of them, for two of them and RAM, and for two of them and no RAM.
+In the last case the engine has the system's cache of files drop what it read, so that the next step reads from the disk
+again; the kernel's count of bytes that were read shows whether it did. Where experts would be computed in RAM beside a
+device, the processor computes all blocks, too.
 """
 
 from __future__ import annotations
@@ -36,16 +34,16 @@ from potluck.routing.search import link_delays
 from potluck.routing.servers import ServerColumns
 from potluck_engine.compute.speed import measure_times, ragged_step
 
-TRUE_READS = 0.9  # of the streamed bytes; less means that some cache beyond ours answered
+TRUE_READS = 0.9  # the share of streamed bytes to be read from the disk; with less, some other cache answered
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRates:
-    """Bytes of weights a second that a decode step passes, computing included, by the place they come from.
+    """The bytes of weights that a decode step passes in a second, with computing, by the place they come from.
 
     Attributes:
-        read_share: bytes that the kernel read from the disk over bytes that were streamed; None: it does not tell.
-        processor_bps: of weights in RAM with which the processor computes beside a device; 0: not measured.
+        read_share: the bytes that the kernel read from the disk over the streamed bytes; None if it does not tell.
+        processor_bps: the rate with which the processor computes in RAM beside a device; 0 if it was not measured.
     """
 
     resident_bps: float
@@ -56,18 +54,18 @@ class MachineRates:
 
     @property
     def is_disk_real(self) -> bool:
-        """Tell whether the disk's rate is known to be the disk's, not that of the system's cache."""
+        """True if the disk's rate is known to be the disk's, not that of the system's cache."""
         return self.read_share is not None and self.read_share >= TRUE_READS
 
 
 @dataclass(frozen=True, slots=True)
 class HopCost:
-    """What one server adds to a decode step, in seconds.
+    """The seconds that one server adds to a decode step.
 
     Attributes:
         delay_s: the one-way trip to it, from the client or the server before.
-        transfer_s: the bytes of all rows over its link.
-        compute_s: its blocks, and what it is busy with before.
+        transfer_s: the transfer of all rows over its link.
+        compute_s: its blocks, and the wait for other work.
     """
 
     delay_s: float
@@ -77,7 +75,7 @@ class HopCost:
 
 @dataclass(frozen=True, slots=True)
 class SwarmCost:
-    """The way of a decode step around the ring of a route; `back_s` is the one-way trip from the last server."""
+    """The cost of a decode step around the ring of a route; `back_s` is the one-way trip from the last server."""
 
     hops: tuple[HopCost, ...]
     back_s: float
@@ -101,18 +99,18 @@ class SwarmCost:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """The experts of a model: bytes of all of them, how many there are in a layer, and how many work for a token."""
+    """The experts of a model: the bytes of all, their number in a layer, and how many of these work for a token."""
 
     num_bytes: int = 0
     num_experts: int = 1
     num_chosen: int = 1
 
     def active_share(self, rows: int) -> float:
-        """Return the share of the experts that work for some of so many rows, if all are chosen equally often."""
+        """Return the share of the experts that work for at least one of the rows, if all are chosen equally often."""
         return 1.0 - (1.0 - self.num_chosen / self.num_experts) ** rows
 
     def rows_each(self, rows: int) -> int:
-        """Return for how many of the rows an expert works that works for any."""
+        """Return the number of rows of an expert that works for at least one."""
         return max(round(rows * self.num_chosen / self.num_experts / self.active_share(rows)), 1)
 
 
@@ -124,7 +122,7 @@ def offloaded_step_s(
 ) -> float:
     """Return the seconds of a decode step of `rows` rows through blocks of which some are streamed.
 
-    Fetching and computing go on side by side, so the slower of both decides. The device and the processor take turns.
+    Fetching and computing go on side by side, so that the slower one decides. The device and the processor take turns.
     """
     from_ram = placement.streamed_bytes - placement.disk_bytes
     fetch_s = placement.disk_bytes / rates.disk_bps + from_ram / rates.ram_bps
@@ -136,7 +134,7 @@ def offloaded_step_s(
 
 
 def swarm_step(route: Route, rtts_s: Mapping[PeerId, float], rows: int) -> SwarmCost:
-    """Return the cost of a decode step of `rows` rows by what the route's servers announce and measured round trips."""
+    """Return the cost of a decode step of `rows` rows by the servers' announcements and measured round trips."""
     columns = ServerColumns.of(hop.server for hop in route.hops)
     delays_s = link_delays([hop.server for hop in route.hops], Vantage(rtts_s))
     hops = []
@@ -150,7 +148,7 @@ def swarm_step(route: Route, rtts_s: Mapping[PeerId, float], rows: int) -> Swarm
 
 
 def break_even_round_trip_s(offloaded_s: float, swarm: SwarmCost) -> float | None:
-    """Return the round trip between any two machines of the ring at which both ways cost the same.
+    """Return the round trip between two machines of the ring at which both ways cost the same.
 
     None: the swarm is slower at any distance.
     """
@@ -158,10 +156,10 @@ def break_even_round_trip_s(offloaded_s: float, swarm: SwarmCost) -> float | Non
     return 2 * left_s / (len(swarm.hops) + 1) if left_s > 0 else None
 
 
-_BLOCKS = NUM_SLOTS + 1  # with fewer, the slots would hold all
+_BLOCKS = NUM_SLOTS + 1  # the slots would hold all of fewer blocks
 _HIDDEN_SIZE = 1024  # a block is 51 MB in float32: beyond most processors' caches, and soon written
 _HEAD_SIZE = 64
-_LEAST_STEPS, _LEAST_S = 5, 2.0  # a disk's rate varies within a second
+_MIN_STEPS, _MIN_S = 5, 2.0  # a disk's rate varies within a second
 
 
 def measure_offloading(
@@ -170,9 +168,9 @@ def measure_offloading(
     """Measure for some seconds.
 
     Args:
-        folder: on the disk that counts; up to half a GB is written there and removed.
-        rows: of a decode step.
-        expert_rows: of these, for each expert in RAM that works; 0: none is there.
+        folder: a folder on the disk to measure; up to half a GB is written there and removed.
+        rows: the number of rows of a decode step.
+        expert_rows: the number of rows for each expert in RAM that works; 0: there is none.
 
     Raises:
         UsageError: the folder cannot be written to, or too little room is left.
@@ -189,7 +187,7 @@ def measure_offloading(
 
 
 def bytes_read_from_disks() -> int | None:
-    """Return the bytes that this process had read from disks; None where the system does not tell."""
+    """Return the bytes that this process has read from disks; None if the system does not tell."""
     with suppress(OSError, StopIteration, ValueError), open("/proc/self/io") as file:
         return int(next(line.split()[1] for line in file if line.startswith("read_bytes:")))
     return None
@@ -219,7 +217,7 @@ def _probe_in(
 
 
 def _write_model(folder: Path, dtype: torch.dtype) -> None:
-    """Write a checkpoint that has all blocks and no more."""
+    """Write a checkpoint that has the blocks and nothing else."""
     from safetensors.torch import save_file
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -241,7 +239,7 @@ def _write_model(folder: Path, dtype: torch.dtype) -> None:
 
 
 def _write_through(folder: Path) -> None:
-    """Have all files reach the disk, without which the system's cache cannot forget them."""
+    """Write all files through to the disk; otherwise the system's cache cannot drop them."""
     for path in folder.rglob("*.safetensors"):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -251,13 +249,13 @@ def _write_through(folder: Path) -> None:
 
 
 def _measure(blocks: BlockSpan, rows: int) -> tuple[float, float | None]:
-    """Return the bytes of weights that decode steps pass in a second, and which part of the streamed ones was read."""
+    """Return the bytes of weights that steps pass in a second, and the share of streamed ones read from the disk."""
     step = partial(ragged_step(blocks, rows), 1)
     with torch.inference_mode():
         step()
-        step()  # by now the slots hold what a step leaves there, and the first step's reads are behind
+        step()  # now the slots hold what a step leaves there, and the reads of the first step are over
         read_before = bytes_read_from_disks()
-        times = measure_times(step, blocks.device, least_s=_LEAST_S, least=_LEAST_STEPS)
+        times = measure_times(step, blocks.device, least_s=_MIN_S, least=_MIN_STEPS)
         read_after = bytes_read_from_disks()
     placement = blocks.weights.placement
     streamed = len(times) * placement.streamed_bytes

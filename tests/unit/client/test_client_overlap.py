@@ -116,12 +116,12 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each step take the engines longer than they report, so that steps wait there."""
-    answered = inference.ServedSession._answered
+    answered = inference.ServedSession._on_done
 
     def later(session: inference.ServedSession, *args: Any) -> None:
         asyncio.get_running_loop().call_later(0.01, answered, session, *args)
 
-    monkeypatch.setattr(inference.ServedSession, "_answered", later)
+    monkeypatch.setattr(inference.ServedSession, "_on_done", later)
 
 
 def told(made: Any) -> tuple[torch.Tensor, torch.Tensor | None]:

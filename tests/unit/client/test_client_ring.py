@@ -148,7 +148,7 @@ def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server in the middle dies, and the one behind it, which is slow, has its announcements still."""
-    begin, answered, lost = inference.ServedSession._begin, inference.ServedSession._answered, False
+    begin, answered, lost = inference.ServedSession._begin, inference.ServedSession._on_done, False
 
     def die(session: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
         nonlocal lost
@@ -163,7 +163,7 @@ def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
         asyncio.get_running_loop().call_later(delay_s, answered, session, step, error)
 
     monkeypatch.setattr(inference.ServedSession, "_begin", die)
-    monkeypatch.setattr(inference.ServedSession, "_answered", answer_slowly)
+    monkeypatch.setattr(inference.ServedSession, "_on_done", answer_slowly)
     is_long = False
     with ringed("0:1", "1:2", "1:2", "2:4", config=WATCHFUL) as there:
         with there.model.session(max_length=400) as session:

@@ -10,7 +10,7 @@ import pytest
 from helpers.engine_peers import SWARM
 from helpers.launches import launch_of
 from potluck_control.processes import engine_messages as messages
-from potluck_engine import engine_process as pipe
+from potluck_engine import engine_process
 from potluck_engine.daemon_pipe import DaemonPipe
 
 from potluck.membership.membership import Membership
@@ -24,13 +24,13 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
     tmp_path: Path, before: Sequence[messages.Said], ends: str
 ) -> None:
     ours, theirs = socket.socketpair()
-    pipe = await DaemonPipe.open(theirs.detach())
+    child = await DaemonPipe.open(theirs.detach())
     launch = launch_of("checkpoint", tmp_path, Membership(SWARM), blocks="0:2")
     last = {"launched": (messages.Launch(launch),), "stopped": (messages.Stop(),), "gone": ()}[ends]
     ours.sendall(b"".join(map(messages.encode, (*before, *last))))
     ours.close()
-    found = await pipe.launch()
-    pipe.close()
+    found = await child.launch()
+    child.close()
     assert (found is None) if ends != "launched" else (found is not None and found.serve.blocks == "0:2")
 
 
@@ -43,7 +43,7 @@ async def test_an_idle_engine_ends_at_once_when_the_swarm_knows(
     ends: list[bool] = []
     engine = Mock(is_idle=is_idle, is_between=False, wait_lost=Event().wait, start=Event().wait)
     engine.leave, engine.stop = AsyncMock(return_value=has_left), AsyncMock()
-    monkeypatch.setattr(pipe, "end_at_once", lambda: ends.append(True))
+    monkeypatch.setattr(engine_process, "exit_now", lambda: ends.append(True))
     assert await _forced(engine, tmp_path, monkeypatch) == [None]
     assert bool(ends) is is_at_once
     engine.stop.assert_awaited()  # here the process goes on
@@ -62,15 +62,15 @@ async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop
 async def _forced(engine: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
     """Launch an engine and say Stop. Return the times after which it ends by force."""
     forced: list[float | None] = []
-    monkeypatch.setattr(pipe, "Engine", lambda *_, **__: engine)
-    monkeypatch.setattr(pipe, "EngineReporter", lambda *_: Mock(watch_coverage=Event().wait))
-    monkeypatch.setattr(pipe, "resolved", lambda spec: spec)
-    monkeypatch.setattr(pipe, "end_by_force", lambda after_s=None: forced.append(after_s))
+    monkeypatch.setattr(engine_process, "Engine", lambda *_, **__: engine)
+    monkeypatch.setattr(engine_process, "EngineReporter", lambda *_: Mock(watch_coverage=Event().wait))
+    monkeypatch.setattr(engine_process, "resolve_spec", lambda spec: spec)
+    monkeypatch.setattr(engine_process, "exit_soon", lambda after_s=None: forced.append(after_s))
     ours, theirs = socket.socketpair()
     daemon = await DaemonPipe.open(theirs.detach())
     ours.sendall(messages.encode(messages.Launch(launch_of("checkpoint", tmp_path, Membership(SWARM)))))
     ours.sendall(messages.encode(messages.Stop()))
-    await pipe._Child(daemon).work()
+    await engine_process._Child(daemon).work()
     daemon.close()
     ours.close()
     return forced

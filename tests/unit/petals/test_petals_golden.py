@@ -1,7 +1,7 @@
 """The recorded exchanges with stock peers, message by message.
 
 That our client sends what a stock client sent is tested in tests/unit/client/test_client_golden.py, and that stock
-clients get the answers of stock servers in tests/unit/engine/test_engine_golden.py.
+clients get the answers of stock servers in tests/unit/engine/serving/test_engine_golden.py.
 """
 
 from functools import partial

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from helpers.server_records import server_of
-from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+from potluck_engine.placement.swarm_map import KnownServer, ModelSize, SwarmMap
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
@@ -28,9 +28,9 @@ def server(
     return server_of(name, start, end, beat={"state": state, "links_mbps": links}, block_digests=digests, **facts)
 
 
-def own(window: int, *, tps: float = 1.0, stored: Iterable[int] = (), span: Span | None = None) -> OwnServer:
-    return OwnServer(PeerId("me"), window, tps, frozenset(stored), 200e6, span)
+def own(window: int, *, tps: float = 1.0, stored: Iterable[int] = (), span: Span | None = None) -> KnownServer:
+    return KnownServer(PeerId("me"), window, tps, frozenset(stored), 200e6, span)
 
 
-def swarm_map(*others: LiveServer, me: OwnServer, model: ModelSize = MODEL) -> SwarmMap:
+def swarm_map(*others: LiveServer, me: KnownServer, model: ModelSize = MODEL) -> SwarmMap:
     return SwarmMap.of(others, model, me)

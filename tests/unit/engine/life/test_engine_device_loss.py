@@ -57,7 +57,7 @@ async def restore(machine: Machine) -> None:
 
 
 async def move(machine: Machine) -> None:
-    await grow(machine.engine.service, 3, machine.engine.loader.tried_out)
+    await grow(machine.engine.service, 3, machine.engine.loader.load_tried)
 
 
 async def step(machine: Machine) -> None:
@@ -75,7 +75,7 @@ async def step(machine: Machine) -> None:
         ("potluck_engine.serving.service.measure_speed", restore),
         ("potluck_engine.weights.block_loader.load_blocks", move),
         ("potluck_engine.weights.block_loader.check_blocks", move),
-        ("potluck_engine.memory.paging.Paging.ask", step),
+        ("potluck_engine.memory.paging.Paging.request_pages", step),
         ("potluck_engine.memory.paging.Paging.settle", step),
         ("potluck.blocks.cache.kv_memory.KvMemory.reserve", step),
     ],

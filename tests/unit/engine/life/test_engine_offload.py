@@ -174,7 +174,7 @@ async def test_freed_is_said_when_a_load_that_a_move_had_begun_is_over_and_freed
             await engine._reload(Span(1, 4), Span(1, 4), 0.0)
         else:
             async with engine._changing:
-                await grow(engine.service, 3, engine.loader.tried_out)
+                await grow(engine.service, 3, engine.loader.load_tried)
 
     Mover(machine, move())
     await load.called()
@@ -346,7 +346,7 @@ async def test_a_flipped_bit_of_an_expert_in_ram_is_noticed(beside_ram: Machine)
     service, expert = beside_ram.engine.service, experts_of(beside_ram)[0]
     watch, module = MemoryWatch(beside_ram.engine.device), service.blocks.whole.decoder
     num_looks = len(list(module.parameters())) + 1
-    assert [await watch.look(module) for _ in range(num_looks)] == [""] * num_looks
+    assert [await watch.check(module) for _ in range(num_looks)] == [""] * num_looks
     expert.data.view(-1).view(torch.uint8)[11] ^= 1
-    found = [await watch.look(module) for _ in range(num_looks)]
+    found = [await watch.check(module) for _ in range(num_looks)]
     assert [".experts." in name for name in found if name] == [True]

@@ -43,7 +43,7 @@ class Bench:
         return tab
 
     def take(self, tab: ServerTab, seq: int, tokens: int) -> bool:
-        return self.tabs.take(tab, self.sign(self.receipt(tab, seq, tokens)))
+        return self.tabs.accept(tab, self.sign(self.receipt(tab, seq, tokens)))
 
     def receipt(self, tab: ServerTab, seq: int, tokens: int) -> Receipt:
         keys = (swarm_id(SWARM), self.client.public_key, self.server.public_key, tab.name)
@@ -63,7 +63,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 def test_a_receipt_for_what_was_had_is_passed_on_with_the_clients_person(bench: Bench) -> None:
     tab = bench.opened()
     data = bench.sign(bench.receipt(tab, 1, 10))
-    assert bench.tabs.take(tab, data)
+    assert bench.tabs.accept(tab, data)
     assert bench.told == [Booking(data, BOB)]
 
 
@@ -127,7 +127,7 @@ async def test_the_receipt_of_a_step_that_was_taken_back_counts_and_its_tokens_d
 def test_what_is_not_so_is_not_taken_and_changes_nothing(bench: Bench, change: dict[str, Any]) -> None:
     tab = bench.opened()
     assert bench.take(tab, 1, 5)
-    assert not bench.tabs.take(tab, bench.sign(replace(bench.receipt(tab, 2, 10), **change)))
+    assert not bench.tabs.accept(tab, bench.sign(replace(bench.receipt(tab, 2, 10), **change)))
     assert len(bench.told) == 1
     assert bench.take(tab, 2, 10)
 
@@ -192,7 +192,7 @@ def test_people_have_shares_by_their_work_and_the_own_person_as_much_as_all_othe
     assert len(set(bench.tabs.shares([BOB, EVE, stranger]).values())) == 1
     alone = bench.tabs.shares([ANA, stranger])
     assert alone[ANA] > 10 * alone[stranger] > 0
-    bench.tabs.value({BOB: 30, EVE: 10})
+    bench.tabs.set_worth({BOB: 30, EVE: 10})
     shares = bench.tabs.shares([ANA, BOB, EVE, stranger])
     assert shares[BOB] > 2 * shares[EVE] > 10 * shares[stranger] > 0
     assert shares[ANA] == pytest.approx(shares[BOB] + shares[EVE] - shares[stranger])

@@ -9,7 +9,7 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from msgspec.structs import replace
 from potluck_control.processes.launch_spec import ServingLimits
 from potluck_engine.compute.speed import LoadMeter, link_wait_s
-from potluck_engine.memory import page_admission as reservations
+from potluck_engine.memory import page_admission
 from potluck_engine.memory.page_admission import HELD_S, Reservations
 
 from potluck.protocol.blocks import PeerId, Span
@@ -23,19 +23,19 @@ ANNA, BOB = PeerId("anna"), PeerId("bob")
 
 def test_one_client_holds_half_and_all_hold_three_quarters_of_what_is_free_however_often_they_ask() -> None:
     held = Reservations()
-    granted = [held.hold(ANNA, pages=40, rows=1, free=100, now=0.0) for _ in range(20)]
+    granted = [held.reserve(ANNA, pages=40, rows=1, free=100, now=0.0) for _ in range(20)]
     assert granted[:3] == [40, 10, 0]
     assert held.pages(0.0) <= 50
-    assert held.hold(BOB, pages=80, rows=1, free=100, now=0.0) == 25
+    assert held.reserve(BOB, pages=80, rows=1, free=100, now=0.0) == 25
     assert held.pages(0.0) <= 75
 
 
 def test_rows_that_were_quoted_are_expected_until_they_come_or_do_not() -> None:
     held = Reservations()
-    held.hold(ANNA, pages=0, rows=3, free=0, now=0.0)
-    held.hold(BOB, pages=0, rows=2, free=0, now=1.0)
+    held.reserve(ANNA, pages=0, rows=3, free=0, now=0.0)
+    held.reserve(BOB, pages=0, rows=2, free=0, now=1.0)
     assert held.rows(1.0) == 5
-    held.use(BOB)
+    held.consume(BOB)
     assert held.rows(1.0) == 3
     assert held.rows(HELD_S) == 0
 
@@ -63,7 +63,7 @@ def test_a_busy_link_adds_to_the_wait() -> None:
 async def test_a_quote_tells_the_load_with_earlier_quotes(
     network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reservations, "HELD_S", 600.0)
+    monkeypatch.setattr(page_admission, "HELD_S", 600.0)
     async with serve(network, limits=ServingLimits(cache_tokens=1600)) as server:
         anna, bob = network.start(), network.start()
         first = await ask(anna, server, tokens=160)

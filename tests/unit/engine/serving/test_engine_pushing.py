@@ -34,25 +34,25 @@ async def inbox(server: Server) -> SessionPushes:
 
 
 async def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: SessionPushes) -> None:
-    assert inbox.take(Awaited(3, 1, 1)) is None
+    assert inbox.pop(Awaited(3, 1, 1)) is None
     assert inbox.put(pushed(3))
-    assert inbox.take(Awaited(4, 1, 1)) is None
-    assert inbox.take(Awaited(3, 1, 1)) is not None
-    assert inbox.take(Awaited(3, 1, 1)) is None
+    assert inbox.pop(Awaited(4, 1, 1)) is None
+    assert inbox.pop(Awaited(3, 1, 1)) is not None
+    assert inbox.pop(Awaited(3, 1, 1)) is None
     assert inbox.put(pushed(4, tokens=2))
-    assert inbox.take(Awaited(4, 1, 1)) is None
+    assert inbox.pop(Awaited(4, 1, 1)) is None
 
 
 @pytest.mark.parametrize(("tokens", "most"), [(1, TAKES_AHEAD), (300, 4)])
 async def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(
     inbox: SessionPushes, tokens: int, most: int
 ) -> None:
-    inbox.give_up(3)
+    inbox.drop_until(3)
     assert inbox.put(pushed(3))
     assert not inbox.early
     assert all(inbox.put(pushed(number, tokens=tokens)) for number in range(4, 4 + most))
     assert [inbox.put(pushed(number)) for number in (3, 4 + most)] == [True, False]
-    inbox.give_up(3 + most)
+    inbox.drop_until(3 + most)
     assert inbox.put(pushed(4 + most))
     assert list(inbox.early) == [4 + most]
 

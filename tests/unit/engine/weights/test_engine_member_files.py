@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.weights import member_files
-from potluck_engine.weights import member_files as sharing
 from potluck_engine.weights.member_files import MAX_STREAMS_OF_A_PERSON, MemberFiles, SharedWeights
 
 from potluck.errors import CheckpointError, PotluckError
@@ -126,7 +125,7 @@ async def test_a_fetch_goes_on_where_the_last_one_stopped(members: Members, monk
         asked.append(decode_request(body, kind).piece)
         return decode_request(body, kind)
 
-    monkeypatch.setattr(sharing, "decode_request", noted)
+    monkeypatch.setattr(member_files, "decode_request", noted)
     await members.fetch()
     assert members.path.read_bytes() == members.data
     assert sorted(asked) == [1, 4, 5]

@@ -12,8 +12,8 @@ import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, refused_with, serve, until
 from helpers.fake_network import FakeHost
 from potluck_control.processes.launch_spec import ServingLimits
-from potluck_engine.compute.loaded_blocks import CallInputs, Gradients, LoadedBlocks
-from potluck_engine.compute.passes import KEEP_S, KeptPasses, PassKey
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.passes import KEEP_S, CallInputs, Gradients, KeptPasses, PassKey
 from potluck_engine.compute.steps import CPU_PIECE_S, Call
 from torch import Tensor
 
@@ -162,18 +162,18 @@ async def test_only_the_same_inputs_of_the_same_person_find_a_kept_pass(monkeypa
 
 def test_kept_passes_end_with_time_and_with_their_weights() -> None:
     now = [0.0]
-    kept: KeptPasses[str] = KeptPasses(lambda: now[0])
+    kept = KeptPasses(lambda: now[0])
     key, hidden = PassKey(PersonId("p"), SPAN, None, None), torch.ones(1)
-    kept.add(key, hidden, None, "a", num_bytes=1, epoch=kept.epoch)
+    kept.add(key, hidden, None, [], num_bytes=1, epoch=kept.epoch)
     now[0] = KEEP_S - 1
     kept.forget_old()
     assert kept.num_bytes == 1
     now[0] = KEEP_S
     kept.forget_old()
-    assert kept.take(key, hidden, None) is None
+    assert kept.pop(key, hidden, None) is None
     began = kept.epoch
     kept.forget()
-    kept.add(key, hidden, None, "b", num_bytes=1, epoch=began)
+    kept.add(key, hidden, None, [], num_bytes=1, epoch=began)
     assert kept.num_bytes == 0
 
 

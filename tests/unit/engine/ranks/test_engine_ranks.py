@@ -17,7 +17,8 @@ from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from helpers.launches import launch_of
 from helpers.lone_engine import Machine
 from potluck_control.setting_values import check_devices
-from potluck_engine.compute.loaded_blocks import CallInputs, LoadedBlocks
+from potluck_engine.compute.loaded_blocks import LoadedBlocks
+from potluck_engine.compute.passes import CallInputs
 from potluck_engine.life.engine import Engine
 from potluck_engine.ranks import processes
 from potluck_engine.ranks.processes import Mailbox, RankInbox, RankProcesses

@@ -118,7 +118,7 @@ def test_a_trial_after_which_the_device_works_leaves_no_mark(
 def test_a_fault_in_the_measurement_is_marked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "_compare", Mock())
     blocks = load(TrialMark(tmp_path, CPU, "llama"))
-    monkeypatch.setattr(service, "check", Mock())
+    monkeypatch.setattr(service, "check_blocks", Mock())
     monkeypatch.setattr(service, "measure_speed", Mock(side_effect=ILLEGAL))
     with monkeypatch.context() as patch:
         patch.setattr(accelerators, "synchronize", Mock(side_effect=ILLEGAL))

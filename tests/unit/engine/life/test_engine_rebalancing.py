@@ -21,9 +21,9 @@ from potluck_engine.life import rebalancing
 from potluck_engine.life.block_changes import BlockFetching
 from potluck_engine.life.engine import Engine
 from potluck_engine.life.rebalancing import next_span
-from potluck_engine.network import reachability as neighbours
+from potluck_engine.network import reachability
 from potluck_engine.network.reachability import next_in_ring
-from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+from potluck_engine.placement.swarm_map import KnownServer, ModelSize, SwarmMap
 
 from potluck.blocks.span.block_span import BlockSpan
 from potluck.checkpoint.block_files import BlockFiles
@@ -125,7 +125,7 @@ class Told:
 @pytest.fixture
 def swarm(monkeypatch: pytest.MonkeyPatch) -> Swarm:
     monkeypatch.setattr(rebalancing, "CHECK_S", 0.2)
-    monkeypatch.setattr(neighbours, "_EVERY_S", 0.05)
+    monkeypatch.setattr(reachability, "_EVERY_S", 0.05)
     monkeypatch.setattr(rebalancing, "_JOIN_PAUSE_S", (0.0, 0.01))
     return Swarm()
 
@@ -236,15 +236,15 @@ async def test_files_of_other_blocks_are_fetched_in_advance_as_far_as_the_disk_m
     told = FakeAnnouncements(files.stored())
     prefetching = BlockFetching(told, files, disk_bytes=300)  # type: ignore[arg-type]
     for _ in range(5):
-        own = OwnServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1))
-        prefetching.go_on(SwarmMap.of((), ModelSize(4, files.block_bytes, 1024.0), own))
+        own = KnownServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1))
+        prefetching.prefetch(SwarmMap.of((), ModelSize(4, files.block_bytes, 1024.0), own))
         if prefetching._in_advance is not None:
             await prefetching._in_advance
     assert hub.asked == ["1.safetensors", "2.safetensors"]
     assert told.stored == {0, 1, 2}
     told.node.speed.may_exchange = False
-    BlockFetching(told, files, disk_bytes=400).go_on(  # type: ignore[arg-type]
-        SwarmMap.of((), ModelSize(4, 100.0, 1024.0), OwnServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1)))
+    BlockFetching(told, files, disk_bytes=400).prefetch(  # type: ignore[arg-type]
+        SwarmMap.of((), ModelSize(4, 100.0, 1024.0), KnownServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1)))
     )
     assert len(hub.asked) == 2
 
@@ -254,5 +254,5 @@ class FakeAnnouncements:
         self.stored = stored
         self.node = SimpleNamespace(speed=SimpleNamespace(may_exchange=True))
 
-    async def tell(self) -> None:
+    async def announce(self) -> None:
         """Nobody listens."""

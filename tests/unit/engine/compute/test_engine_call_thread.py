@@ -32,7 +32,7 @@ async def loop_of(blocks: BlockSpan, device: DeviceWatch | None = None) -> StepL
     limits = ServingLimits(max_queued_jobs=4, max_queued_tokens=1000)
     threads = Threads.of(limits, threads=1, device=device)
     state = Service(blocks, SWARM, limits, threads)
-    performing = asyncio.create_task(threads.compute.perform(state.stage))
+    performing = asyncio.create_task(threads.compute.serve(state.stage))
     await asyncio.sleep(0)
     threads.compute.turn(0.0)
     await performing

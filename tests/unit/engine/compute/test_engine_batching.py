@@ -125,7 +125,7 @@ async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_com
 
 
 async def test_a_step_whose_beginning_fails_does_not_take_the_others_with_it(network, monkeypatch, held, server):
-    own_ask = Paging.ask
+    own_ask = Paging.request_pages
 
     def ask(self: Paging, step: SessionStep) -> bool:
         if bool((step.hidden == 7.0).all()):
@@ -133,7 +133,7 @@ async def test_a_step_whose_beginning_fails_does_not_take_the_others_with_it(net
         return own_ask(self, step)
 
     clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(3)]
-    monkeypatch.setattr(Paging, "ask", ask)
+    monkeypatch.setattr(Paging, "request_pages", ask)
     tokens = [torch.full((1, 20, 64), 7.0), *[hidden_states(1, 1, seed=9)] * 2]
     bad, *good = await steps_at_once(held, server, clients, tokens)
     assert isinstance(bad, RemoteError)

@@ -33,13 +33,13 @@ class Pair:
         self.network, self.clock = FakeNetwork(), Clock()
         self.host, self.peer = self.network.start(), self.network.start()
         self.one, self.other = self.speed(self.host), self.speed(self.peer)
-        self.other.know([self.host.peer_id])
+        self.other.set_known([self.host.peer_id])
 
     def speed(self, host: FakeHost) -> NetworkSpeed:
         return NetworkSpeed(host, clock=self.clock)
 
     async def look(self) -> None:
-        await self.one.look([self.peer.peer_id])
+        await self.one.measure_round([self.peer.peer_id])
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def test_nothing_but_pings_is_exchanged_while_either_end_may_not(pair: Pai
 
 
 async def test_strangers_are_refused(pair: Pair) -> None:
-    pair.other.know([])
+    pair.other.set_known([])
     await pair.look()
     assert pair.one.links_mbps == {}
 
@@ -90,7 +90,7 @@ async def test_a_days_bytes_are_bounded(pair: Pair) -> None:
 async def test_a_peer_that_is_gone_is_forgotten(pair: Pair) -> None:
     await pair.look()
     pair.peer.kill()
-    await pair.one.look([])
+    await pair.one.measure_round([])
     assert pair.one.pings_s == {}
     assert pair.one.links_mbps == {}
 

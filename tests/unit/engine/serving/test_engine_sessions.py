@@ -12,7 +12,7 @@ from helpers.engine_peers import Client, Server, hidden_states, is_close, local_
 from helpers.fake_network import FakeHost
 from msgspec.structs import replace
 from potluck_control.processes.launch_spec import ServingLimits
-from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving import session_stream
 from potluck_engine.serving.admission import QUIET_S, SessionTable, session_to_end
 from potluck_engine.serving.pushing import TAKES_AHEAD
 
@@ -118,8 +118,8 @@ async def test_a_session_whose_answer_cannot_be_packed_ends_and_no_other(
     large_bytes, network, host, server, monkeypatch
 ):
     other = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
-    monkeypatch.setattr(inference, "LARGE_BYTES", large_bytes)
-    monkeypatch.setattr(inference, "pack", Mock(side_effect=ValueError))
+    monkeypatch.setattr(session_stream, "LARGE_BYTES", large_bytes)
+    monkeypatch.setattr(session_stream, "pack", Mock(side_effect=ValueError))
     client = await sent_to(server, network.start(), StepRequest(hidden_states(1, 3), replace(opening(), packs=True)))
     assert await refusal(client) is Code.INTERNAL
     await other.step(StepRequest(hidden_states(1, 1)))
@@ -323,13 +323,13 @@ async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, bloc
 
 
 async def test_session_that_was_told_to_end_does_not_wait_for_an_answer_that_never_leaves(server, host, monkeypatch):
-    monkeypatch.setattr(inference, "_LAST_STEP_S", 0.05)
+    monkeypatch.setattr(session_stream, "_LAST_STEP_S", 0.05)
     client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
     (session,) = server.serving.sessions._sessions
     monkeypatch.setattr(session.stream, "send_now", Mock(return_value=False))
     monkeypatch.setattr(session.stream, "send", lambda *pieces, timeout_s: asyncio.Event().wait())
     await client.send(StepRequest(hidden_states(1, 1)))
-    await until(lambda: session._outbox.waiting)
+    await until(lambda: session._answers.waiting)
     session.end(RemoteError(Code.ROLLBACK, "it is too old"))
     assert await refusal(client) is Code.ROLLBACK
     await until(lambda: server.used_pages == 0 and len(server.serving.sessions) == 0)

@@ -13,8 +13,7 @@ from helpers.damage import DAMAGES, flip_bits
 from helpers.engine_peers import CHECKPOINT, local_steps, refused_with, until
 from helpers.lone_engine import INPUTS, Machine
 from potluck_control.processes.engine_messages import FilesChanged, Offline, Online
-from potluck_engine.compute import failures as file_watch
-from potluck_engine.compute import failures as memory_watch
+from potluck_engine.compute import failures
 from potluck_engine.compute.failures import DeviceWatch, FileWatch, MemoryWatch
 from potluck_engine.life import engine as server
 from torch import nn
@@ -39,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "INTERVAL_S", 0.02)
     monkeypatch.setattr(server, "_LOAD_AGAIN_S", 0.1)
-    monkeypatch.setattr(file_watch, "_SOON_SHARE", 1.0)
+    monkeypatch.setattr(failures, "_REREADING_SHARE", 1.0)
 
 
 @pytest.fixture
@@ -149,7 +148,7 @@ async def test_files_that_become_right_while_an_offload_runs_bring_no_weights_ba
     assert engine.service.is_over
     engine._load_at = math.inf
     file_in(folder).write_bytes(content)
-    while await engine._files.look(engine.service.blocks.whole.weights.origins):
+    while await engine._files.check(engine.service.blocks.whole.weights.origins):
         pass
     async with lock:
         engine._load_at = 0.0
@@ -182,23 +181,23 @@ async def test_a_file_that_was_only_touched_is_no_news(folder: Path) -> None:
     origins = load_span(open_checkpoint(str(folder)), WHOLE).weights.origins
     os.utime(file_in(folder))
     shutil.copyfile(CHECKPOINT / "model.safetensors", file_in(folder))
-    assert await FileWatch().look(origins) == ""
+    assert await FileWatch().check(origins) == ""
 
 
 async def test_a_change_without_a_sign_is_found_slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_watch, "_SLOW_SHARE", 1.0)
-    monkeypatch.setattr(file_watch, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(failures, "_SLOW_SHARE", 1.0)
+    monkeypatch.setattr(failures, "INTERVAL_S", 0.01)
     weights = load_span(open_checkpoint(str(folder)), WHOLE).weights
     watch = FileWatch()
     flip_bits(file_in(folder))
     for origin in weights.origins:  # as if the disk had done it
         object.__setattr__(origin, "identities", origin.identities_now())
-    assert await watch.look(weights.origins) == ""
-    slowly = asyncio.create_task(watch.look_slowly())
+    assert await watch.check(weights.origins) == ""
+    slowly = asyncio.create_task(watch.reread())
     found = ""
     while not found:
         await asyncio.sleep(0.01)
-        found = await watch.look(weights.origins)
+        found = await watch.check(weights.origins)
     slowly.cancel()
     assert found == "model.safetensors"
 
@@ -208,12 +207,12 @@ CPU = DeviceWatch(torch.device("cpu"))
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_watch, "_PAUSE_S", 0.0)
-    monkeypatch.setattr(memory_watch, "_SHARE", 1.0)
+    monkeypatch.setattr(failures, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(failures, "_SUMMING_SHARE", 1.0)
 
 
 async def rounds(watch: MemoryWatch, module: nn.Module, count: int = 8) -> list[str]:
-    found = [await watch.look(module) for _ in range(count)]
+    found = [await watch.check(module) for _ in range(count)]
     return [name for name in found if name]
 
 
@@ -250,9 +249,9 @@ async def test_files_that_become_right_end_no_drain(served: Callable[..., Machin
     await engine.restore()
     await engine.drain()
     file_in(folder).write_bytes(content)
-    while await engine._files.look(engine.service.blocks.whole.weights.origins):
+    while await engine._files.check(engine.service.blocks.whole.weights.origins):
         pass
-    await engine._heed_files(engine.service, "")
+    await engine._handle_files(engine.service, "")
     assert engine.service.is_over
     await engine.restore()
     assert isinstance(machine.events[-1], Online)

@@ -24,7 +24,7 @@ SPAN = Span(2, 4)
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_engine.serving.audits._DELAY_S", 0.0)
+    monkeypatch.setattr("potluck_engine.serving.audits._MAX_DELAY_S", 0.0)
 
 
 async def start_engine(there: World, folder: Path, events: list[object]) -> Engine:
@@ -43,7 +43,7 @@ async def report(engine: Engine, at_s: float) -> None:
     found = WrongResults(engine.node.peer_id, (2, 4), (0, 32), (), 0.5, 0.002)
     record = write_report(bytes(32), reporter.public_key, own, found, reporter.private_key, at_s)
     for _ in range(2):  # a node tells its engine all that it knows now and then
-        engine._hear_news([record.data])
+        engine._receive_records([record.data])
         if engine._examiner.examination is not None:
             await engine._examiner.examination
         if engine._examiner._examined_s > -math.inf:

@@ -43,7 +43,7 @@ class World:
 
     def ask(self, name: str, pages: int, *, client: str = "c", deadline: float = 1e9) -> None:
         holder = self.named.get(name) or self.holder(name, client)
-        self.line.ask(PageRequest(holder, pages, deadline))
+        self.line.enqueue(PageRequest(holder, pages, deadline))
 
     @property
     def free(self) -> int:
@@ -219,7 +219,7 @@ def test_who_leaves_the_line_is_forgotten(world: World):
 def reserved() -> PageAdmission:
     """Five of ten pages are reserved for Anna."""
     line = PageAdmission(10)
-    assert line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0) == 5
+    assert line.reservations.reserve(ANNA, pages=5, rows=1, free=10, now=0.0) == 5
     return line
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.server_records import server_of
-from potluck_engine.weights import offloading as offload_probe
+from potluck_engine.weights import offloading
 from potluck_engine.weights.offloading import (
     HopCost,
     MachineRates,
@@ -86,8 +86,8 @@ def test_the_break_even_point_makes_both_equal() -> None:
 
 
 def test_the_probe_runs_the_engine_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offload_probe, "_HIDDEN_SIZE", 128)
-    monkeypatch.setattr(offload_probe, "_LEAST_S", 0.0)
+    monkeypatch.setattr(offloading, "_HIDDEN_SIZE", 128)
+    monkeypatch.setattr(offloading, "_MIN_S", 0.0)
     found = measure_offloading(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2, expert_rows=1)
     assert min(found.resident_bps, found.ram_bps, found.disk_bps, found.processor_bps) > 0
     assert list(tmp_path.iterdir()) == []

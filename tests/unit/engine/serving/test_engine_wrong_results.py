@@ -97,7 +97,7 @@ async def confirmed(
     host: Any = SimpleNamespace(members=gate, open_stream=open_stream)
     rechecks = Rechecks(host, computed, format_of, found.append)
     for _ in range(2):  # the second time changes nothing
-        rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=record, **request), PeerId(by.peer_id), FLOAT32)
+        rechecks.receive(ForwardRequest("p", SPAN, HIDDEN, report=record, **request), PeerId(by.peer_id), FLOAT32)
         await rechecks._background.wait()
     assert all(report.person == person(gate, "Bob").key for report in found)
     return [report.machine for report in found]
@@ -179,11 +179,11 @@ async def test_one_computer_is_rechecked_at_a_time(there: World) -> None:
 
     host: Any = SimpleNamespace(members=there.nodes[ANA.peer_id])
     rechecks = Rechecks(host, lambda _: pytest.fail("computed"), format_of, lambda _: None)
-    rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=first.data), PeerId(BOB.peer_id), FLOAT32)
+    rechecks.receive(ForwardRequest("p", SPAN, HIDDEN, report=first.data), PeerId(BOB.peer_id), FLOAT32)
     with pytest.raises(RemoteError, match="rechecked"):
-        rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=second.data), PeerId(EVE.peer_id), FLOAT32)
+        rechecks.receive(ForwardRequest("p", SPAN, HIDDEN, report=second.data), PeerId(EVE.peer_id), FLOAT32)
     await rechecks._background.wait()
-    rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=second.data), PeerId(EVE.peer_id), FLOAT32)
+    rechecks.receive(ForwardRequest("p", SPAN, HIDDEN, report=second.data), PeerId(EVE.peer_id), FLOAT32)
     await rechecks._background.wait()
     assert started == [EVE.peer_id, BOB.peer_id]
 

@@ -129,7 +129,7 @@ async def test_an_adapter_that_never_fits_is_refused_before_it_is_sent(network: 
 
 
 def take(store: PrivateAdapters, person: PersonId, digest: bytes, nbytes: int) -> None:
-    with store.taking(person, digest, SPAN, nbytes) as held:
+    with store.reserving(person, digest, SPAN, nbytes) as held:
         held.adapter = PrivateAdapter(LAYOUT, torch.empty(0))
 
 
@@ -195,7 +195,7 @@ def test_what_is_in_use_stays_and_an_upload_that_fails_leaves_nothing() -> None:
         assert has(store, ANNA, b"1")
         store.forget()
         assert not has(store, ANNA, b"1")
-    with pytest.raises(ZeroDivisionError), store.taking(ANNA, b"2", SPAN, 50):
+    with pytest.raises(ZeroDivisionError), store.reserving(ANNA, b"2", SPAN, 50):
         raise ZeroDivisionError
     assert store.used_bytes == 0
     assert not has(store, ANNA, b"1")

@@ -22,8 +22,8 @@ from helpers.engine_peers import (
 )
 from helpers.fake_network import FakeNetwork
 from potluck_control.processes.launch_spec import ServingLimits
-from potluck_engine.compute import loaded_blocks
-from potluck_engine.serving import session_stream as inference
+from potluck_engine.compute import passes
+from potluck_engine.serving import session_stream
 
 from potluck.blocks.span.reshaping import reshape_span
 from potluck.protocol.blocks import Span
@@ -115,7 +115,7 @@ async def test_who_does_not_leave_in_time_is_sent_away(network: FakeNetwork, sli
 
 
 async def test_a_session_that_waits_for_memory_is_sent_away(network: FakeNetwork, monkeypatch) -> None:
-    monkeypatch.setattr(inference, "_LAST_STEP_S", 0.05)
+    monkeypatch.setattr(session_stream, "_LAST_STEP_S", 0.05)
     async with serve(network, Span(1, 3), max_blocks=3, limits=ServingLimits(cache_tokens=96)) as server:
         stays, waits = [await Client.open(network.start(), server) for _ in range(2)]
         await stays.step(StepRequest(hidden_states(1, 64), opening(Span(2, 3))))
@@ -130,14 +130,14 @@ async def test_a_session_that_waits_for_memory_is_sent_away(network: FakeNetwork
 
 @pytest.mark.parametrize("is_last", [True, False])
 async def test_blocks_stay_until_the_running_piece_of_a_call_ends(network, monkeypatch, is_last) -> None:
-    entered, released, gradients = threading.Event(), threading.Event(), loaded_blocks._Piece.gradients
+    entered, released, gradients = threading.Event(), threading.Event(), passes.Piece.gradients
 
-    def slow(piece: loaded_blocks._Piece, grad: torch.Tensor) -> loaded_blocks.Gradients:
+    def slow(piece: passes.Piece, grad: torch.Tensor) -> passes.Gradients:
         entered.set()
         assert released.wait(60)
         return gradients(piece, grad)
 
-    monkeypatch.setattr(loaded_blocks._Piece, "gradients", slow)
+    monkeypatch.setattr(passes.Piece, "gradients", slow)
     inputs, limits = ("golden", Span(1, 3), hidden_states(1, 6)), ServingLimits(piece_tokens=512 if is_last else 5)
     async with serve(network, Span(1, 3), max_blocks=3, limits=limits) as server:
         peer, host = server.host.peer_id, network.start()

@@ -381,13 +381,13 @@ def test_discarded_step_is_forgotten_wherever_it_was(queue: StepScheduler):
 def test_the_usual_step_is_found_without_asking_for_anybody_else_s(queue: StepScheduler):
     now = decode_together(queue, ["a"], 0.0)
     ready(queue, job("a"), now=now)
-    part = queue.only(now)
+    part = queue.sole_decode(now)
     assert part is not None
     assert queue.next(now, FREE) == Batch((part,))
     queue.advance(part, now + 0.02)
     for jobs in ([job("b")], [job("a"), job("b")], [job("a", tokens=2)], [job("a", alone=True)], [job("a", rows=600)]):
         ready(queue, *jobs, now=now + 0.03)
-        assert queue.only(now + 0.03) is None, "others may be worth waiting for, or it takes several steps"
+        assert queue.sole_decode(now + 0.03) is None, "others may be worth waiting for, or it takes several steps"
         for each in jobs:
             queue.discard(each)
 
