@@ -150,9 +150,9 @@ async def _another_user(lab: Lab, _: Sighting, __: list[int]) -> AsyncIterator[N
 
 @asynccontextmanager
 async def _agent(lab: Lab, sighting: Sighting, _: list[int]) -> AsyncIterator[None]:
-    lab.agents.tell("windows tray", sighting, lifetime_s=60)
+    lab.agents.add("windows tray", sighting, lifetime_s=60)
     yield
-    lab.agents.tell("windows tray", sighting, lifetime_s=0)
+    lab.agents.add("windows tray", sighting, lifetime_s=0)
 
 
 _TOLD = {"GameMode": _gamemode, "GPU memory": _full_memory, "User switch": _another_user, "Agents": _agent}

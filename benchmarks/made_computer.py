@@ -18,7 +18,8 @@ from typing import TypeVar
 
 from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Certainty
-from potluck_daemon.policy.decide import EngineView, Inputs, Phase, Rung, decide
+from potluck_daemon.policy.decide import decide
+from potluck_daemon.policy.model import EngineView, Inputs, Phase, Rung
 from potluck_daemon.policy.questions import next_questions
 from potluck_daemon.presence.games import (
     Judge,

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from potluck_control.settings import Settings
 from potluck_control.states import State
-from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
+from potluck_daemon.policy.decide import decide
+from potluck_daemon.policy.model import Decision, EngineOrder, EngineView, Inputs, Phase
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.gpu_use import GpuUseProbe
 from potluck_daemon.presence.lookout import probes_for

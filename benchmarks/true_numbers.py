@@ -30,7 +30,7 @@ from potluck_control.api import schema
 from potluck_control.methods import earnings, gateway
 from potluck_control.methods.earnings import Period, SeriesParams
 from potluck_control.states import State
-from potluck_daemon.swarms.invites import free_port
+from potluck_daemon.host.listening import free_port
 
 from benchmarks.figures import Measured
 from potluck.formatting import rounded

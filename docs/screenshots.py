@@ -42,7 +42,7 @@ from potluck_control.methods import earnings, gateway
 from potluck_control.methods import installation as setup
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.states import Reason, State
-from potluck_daemon.swarms.invites import free_port
+from potluck_daemon.host.listening import free_port
 from potluck_gateway.answers.completion import quiet
 from PySide6.QtCore import QLocale, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter

@@ -131,7 +131,7 @@ def _count(folder: Path, owner: Identity, plan: _Plan, done: int, before: int) -
     """Microcredits that are missing or too many, as the next daemon finds them; and what there is now."""
     ledger = Ledger(folder / "ledger.sqlite", owner)
     empty_outbox(folder / "outbox", lambda found: ledger.book(found, time.time()))
-    total = ledger.history.summary(time.time() + 1).total.earned
+    total = ledger.summary(time.time() + 1).total.earned
     problems = len(ledger.check().problems)
     ledger.close()
     safe = _sum(plan.steps[:done])

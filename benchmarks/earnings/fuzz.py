@@ -159,7 +159,7 @@ def _fuzz_ledger(folder: Path, count: int, rng: random.Random) -> dict[str, int]
         for (is_genuine, _), is_booked in zip(made, booked, strict=True):
             wrong += is_booked != is_genuine
     check = ledger.check()
-    total = ledger.history.summary(time.time() + 1).total.earned
+    total = ledger.summary(time.time() + 1).total.earned
     ledger.close()
     off = abs(total - sum(world.expected.values()))
     return {"wrong": wrong + off + len(check.problems), "booked": total}

@@ -1,4 +1,4 @@
-"""The daemon's composition root: makes the parts, connects them, and starts and stops them in order.
+"""The daemon's composition root: makes parts and topics, and starts and stops them in order.
 
 Start: lock, state, ledger, settings, control socket, READY, loop. Stop: engine, ledger, probes, socket, state, lock.
 """
@@ -24,11 +24,11 @@ from potluck_daemon.parts import Parts
 from potluck_daemon.topics.computers import ComputersTopic
 from potluck_daemon.topics.earnings import EarningsTopic
 from potluck_daemon.topics.gateway import GatewayTopic
-from potluck_daemon.topics.machine import HealthTopic, MachineTopic
+from potluck_daemon.topics.machine import MachineTopic
 from potluck_daemon.topics.members import MembersTopic
 from potluck_daemon.topics.models import ModelsTopic
 from potluck_daemon.topics.programs import ProgramsTopic
-from potluck_daemon.topics.serving import RecordsTopic, ServingTopic
+from potluck_daemon.topics.serving import ServingTopic
 from potluck_daemon.topics.settings import SettingsTopic
 from potluck_daemon.topics.setup import SetupTopic
 from potluck_daemon.topics.swarms import SwarmsTopic
@@ -37,22 +37,20 @@ from potluck_daemon.topics.updates import UpdatesTopic
 
 log = logging.getLogger(__name__)
 
-PUBLISH_INTERVAL_S = 1.0  # of numbers that change by themselves, while somebody looks
+PUBLISH_INTERVAL_S = 1.0  # interval of numbers that change by themselves, while somebody reads events
 CHORES_INTERVAL_S = 5.0
-MEND_INTERVAL_S = 600.0  # between attempts to set the engine up again, for which there may be no network yet
-_OTHER_TOPICS: tuple[type[Topic], ...] = (
+_TOPICS: tuple[type[Topic], ...] = (
     ServingTopic,
-    RecordsTopic,
     SettingsTopic,
     ProgramsTopic,
     SwarmsTopic,
     MembersTopic,
     ComputersTopic,
-    HealthTopic,
     MachineTopic,
     EarningsTopic,
     ModelsTopic,
     GatewayTopic,
+    SetupTopic,
     UpdatesTopic,
 )
 
@@ -65,8 +63,7 @@ class Daemon:
         self.parts = Parts(places, environment)
         self._lock = InstanceLock(places.lock_file)
         self._socket_problem = ""
-        self._setup = SetupTopic(self.parts)
-        self._topics = (self._setup, *(topic(self.parts) for topic in _OTHER_TOPICS))
+        self._topics = tuple(topic(self.parts) for topic in _TOPICS)
         self.parts.topic_notices = lambda: [topic.notice for topic in self._topics]
         handlers = {name: handler for topic in self._topics for name, handler in topic.handlers().items()}
         rule = AccessRule(os.getuid(), group)
@@ -90,27 +87,26 @@ class Daemon:
             await self._close()
 
     def end(self) -> None:
-        """Leave politely, as signals and `shutdown` ask."""
+        """End in order, as signals and `shutdown` ask."""
         self.parts.loop.end()
 
     async def _serve(self) -> None:
-        """Decide and act until `end`. Beside that goes whatever may fail without making the decisions wrong."""
+        """Decide and act until `end`, and run the chores, whose failures leave decisions right."""
         chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
             ("watching the swarm's members", CHORES_INTERVAL_S, self._tend_members),
             ("watching the limits", CHORES_INTERVAL_S, self._watch_use),
             ("listening for commands", CHORES_INTERVAL_S, self._keep_listening),
             ("looking after updates, reports and the gateway", CHORES_INTERVAL_S, self._tick),
-            ("mending the engine's installation", MEND_INTERVAL_S, self._setup.mend),
             ("showing fresh numbers", PUBLISH_INTERVAL_S, self._publish_numbers),
         )
         if self.parts.manager.watchdog_s is not None:
-            chores += (("telling the service manager", self.parts.manager.watchdog_s / 3, self._keep_alive),)
+            chores += (("reporting to the service manager", self.parts.manager.watchdog_s / 3, self._keep_alive),)
         loops = [keep_running(what, partial(_every, interval_s, chore)) for what, interval_s, chore in chores]
         await run_until_first_ends(self.parts.loop.run(), *loops)
 
     async def _close(self) -> None:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
-        if not self.parts.loop.successor:  # else this process goes on as that version
+        if not self.parts.loop.successor:  # with a successor, this process goes on as that version
             self.parts.manager.stopping()
         await self.parts.supervisor.close()
         await self.parts.members.close()
@@ -139,7 +135,7 @@ class Daemon:
 
     async def _watch_use(self) -> None:
         """Count what the engine uses, and decide again: a cap may be reached."""
-        self.parts.loop.look_at_memory()
+        self.parts.loop.check_memory()
         await self.parts.account.sample_use(self.parts.configuration.settings.limits)
         if self.parts.supervisor.pid is not None:
             self.parts.wake()
@@ -147,10 +143,10 @@ class Daemon:
             self.parts.memory.save_if_due()
 
     async def _keep_listening(self) -> None:
-        """Make the control socket again where it was removed, as by a log-out or whatever cleans temporary folders."""
+        """Make the control socket again if it was removed, as a log-out or a cleaner of temporary folders does."""
         place, problem = self.places.socket, ""
         try:
-            if await self._server.keep(place):
+            if await self._server.rebind_if_gone(place):
                 log.warning("the control socket was gone; it is now %s", place)
         except (OSError, UsageError) as error:
             problem = f"the control socket is gone and cannot be made: {error}"
@@ -159,7 +155,7 @@ class Daemon:
         self._socket_problem = problem
 
     async def _tick(self) -> None:
-        """Give each topic its turn, and raise afterwards what one of them raised."""
+        """Let each topic do what is due. Raise the first of their errors at the end."""
         errors = []
         for topic in self._topics:
             try:
@@ -170,7 +166,7 @@ class Daemon:
             raise errors[0]
 
     async def _keep_alive(self) -> None:
-        """Give the watchdog its sign of life from the loop, so that it stops when the loop hangs."""
+        """Send the watchdog a sign of life from the loop, so that a loop that hangs sends none."""
         self.parts.manager.alive()
 
 

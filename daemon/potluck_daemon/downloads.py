@@ -1,6 +1,6 @@
-"""Downloads from servers that nobody has to trust: a hash decides what a file is, and half a file is continued.
+"""Downloads from servers that need not be trusted: a hash decides what a file is, and a broken download is continued.
 
-Half a file lies under another name until its hash is right. A server has to answer in time and must not trickle, and
+An incomplete file has another name until its hash is right. A server has to answer in time and must not trickle, and
 redirects stay encrypted.
 """
 
@@ -28,45 +28,45 @@ T = TypeVar("T")
 OnBytes = Callable[[int], None]
 """Called with the number of bytes that are here."""
 
-_SILENCE_S = 20.0  # that a connection may be silent
-_ANSWER_S = 20.0  # until a server has begun to answer, and until a small file is here
-_STEP_BYTES = 1 << 18  # that a large file has to grow by
-_STEP_S = 30.0  # in this time,
-_TRIES = 5  # or within so many tries
+_SILENCE_S = 20.0  # the longest silence of a connection
+_ANSWER_S = 20.0  # limit for a server's first answer, and for the whole of a small file
+_STEP_BYTES = 1 << 18  # a large file has to grow by so much ...
+_STEP_S = 30.0  # ... within this time,
+_TRIES = 5  # ... or within so many tries
 _PAUSE_S = 1.0
 
 
 def get(url: str, max_bytes: int) -> bytes:
-    """Return a small file, cut off one byte beyond `max_bytes`. Raises NetworkError."""
+    """Return a small file, or `max_bytes` + 1 bytes of a larger one. Raises NetworkError."""
 
     def read() -> bytes:
         with _open(url) as answer:
             return bytes(answer.read(max_bytes + 1))
 
-    return _asked(url, read)
+    return _in_time(url, read)
 
 
 def remote_size(url: str) -> int:
-    """Return the size of a file by its server's word; 0 if it does not say."""
+    """Return the size of a file as its server announces it; 0 if it doesn't."""
 
     def ask() -> int:
         with _open(url, method="HEAD") as answer:
             return _length(answer)
 
     try:
-        return _asked(url, ask)
+        return _in_time(url, ask)
     except NetworkError:
         return 0
 
 
 def fetch(url: str, path: Path, sha256: str, on_bytes: OnBytes, *, num_bytes: int | None = None) -> None:
-    """Fetch a file to `path`, unless it is there. Half a file beside it is continued, or replaced if it was damaged.
+    """Fetch a file to `path`, unless it is there. An incomplete file is continued, or replaced if it was damaged.
 
-    No more than a byte beyond `num_bytes`, if they are known, is fetched.
+    Fetch no more than a byte beyond `num_bytes` if that is known.
 
     Raises:
         NetworkError: it cannot be fetched now.
-        PotluckError: it is another file, and was deleted.
+        PotluckError: it is another file than expected, and was deleted.
         OSError: the disk refuses.
     """
     part = path.with_name(f"{path.name}.part")
@@ -90,12 +90,13 @@ def fetch(url: str, path: Path, sha256: str, on_bytes: OnBytes, *, num_bytes: in
 
 
 def sha256_of(path: Path) -> str:
+    """Return the hash of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _continue(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None) -> None:
-    """Fetch the rest of `part`, and try again as long as enough comes."""
+    """Fetch the rest of `part`. Try again as long as enough arrives."""
     left = _TRIES
     while True:
         before = _size_of(part)
@@ -112,7 +113,7 @@ def _continue(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None) ->
 def _append_rest(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None) -> None:
     have = _size_of(part)
     is_whole = num_bytes is not None and have >= num_bytes
-    answer = None if is_whole else _asked(url, lambda: _open(url, have))
+    answer = None if is_whole else _in_time(url, lambda: _open(url, have))
     if answer is None:
         return
     with answer, part.open("ab" if answer.status == http.client.PARTIAL_CONTENT else "wb") as file:
@@ -140,7 +141,7 @@ def _read(url: str, answer: Any, max_bytes: int) -> bytes:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Redirects that stay encrypted and don't lead to what only this machine can reach."""
+    """Follows redirects that stay encrypted and don't lead to addresses that only this machine can reach."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -154,13 +155,14 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def is_on_this_computer(url: str) -> bool:
+    """Return whether the URL names this computer."""
     return names_this_computer(urlsplit(url).hostname or "")
 
 
 def _open(url: str, start: int = 0, method: str = "GET") -> Any:
     """Ask for a file from byte `start` on; None if the server has nothing there. Raises OSError or HTTPException."""
     named = urllib.request.getproxies()
-    common = named.get("all")  # which Python ignores
+    common = named.get("all")  # Python ignores ALL_PROXY
     proxies = {scheme: proxy for scheme in ("http", "https") if (proxy := named.get(scheme, common))}
     opener = urllib.request.build_opener(_Redirects, urllib.request.ProxyHandler(proxies))
     headers = {"Range": f"bytes={start}-"} if start else {}
@@ -179,8 +181,8 @@ def _length(answer: Any) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _asked(url: str, work: Callable[[], T]) -> T:
-    """Do `work` in a thread: a server that sends a header letter by letter would never time out."""
+def _in_time(url: str, work: Callable[[], T]) -> T:
+    """Return what `work` returns in a thread, because a server that sends a header letter by letter never times out."""
     done: Future[T] = Future()
 
     def run() -> None:

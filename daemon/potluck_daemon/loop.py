@@ -1,7 +1,7 @@
 """The decide-and-act loop: gathers what is known, asks the policy, and has the decision carried out.
 
     something happens (a probe, the engine, a command, a timer)  ->  `wake`
-    `step`: gather inputs -> `policy.decide` -> order to the supervisor, level to the probes
+    `step`: gather inputs -> `policy.decide` -> order to the supervisor, situation to the probes
 
 While the daemon is paused, nothing wakes the loop but the end of the pause, a command and the engine.
 """
@@ -23,7 +23,8 @@ from potluck.errors import PotluckError, UsageError
 from potluck.sentences import sentence
 from potluck_daemon.accounting.account import QUIET_S, ServingAccount
 from potluck_daemon.environment.store import has_torch
-from potluck_daemon.policy.decide import RETURN_FACTOR, Decision, Inputs, Rung, decide, is_worth_a_start, stands_by
+from potluck_daemon.policy.decide import RETURN_FACTOR, decide, is_worth_a_start, stands_by
+from potluck_daemon.policy.model import Decision, Inputs, Rung
 from potluck_daemon.policy.questions import next_questions
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.lookout import Lookout
@@ -33,12 +34,17 @@ from potluck_daemon.supervisor.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
-_FREED_S = 1.0  # most engines end in a tenth of a second; those with open sessions go on while others are told
-_SETTLING_S = 0.05  # between looks at whether each probe has looked once, which takes `SETTLE_S` at most
+_FREED_S = 1.0  # most engines end in a tenth of a second; one with open sessions takes longer, while its clients move
+_SETTLING_S = 0.05  # interval of checks whether each probe has looked once, which takes `SETTLE_S` at most
 
 
 class ServingLoop:
-    """Decides whether to serve. The listeners learn of each new state, and of each step after that."""
+    """Decides whether to serve, and acts.
+
+    Args:
+        on_transition: called with each new state.
+        on_step: called after each decision.
+    """
 
     def __init__(
         self,
@@ -69,6 +75,7 @@ class ServingLoop:
 
     @property
     def is_serving(self) -> bool:
+        """True if the last decision was to serve, and an engine does."""
         return self.shown.state is State.SERVING
 
     async def run(self) -> None:
@@ -84,7 +91,7 @@ class ServingLoop:
         """Have the loop decide again soon, because something changed."""
         self._changed.set()
 
-    def look_at_memory(self) -> None:
+    def check_memory(self) -> None:
         """Decide again if memory has become short, or is no longer."""
         reserve_bytes = self._configuration.settings.yield_.reserve_mb << 20
         is_memory_short = spare_bytes(reserve_bytes * (RETURN_FACTOR if self._is_memory_short else 1)) < 0
@@ -93,13 +100,14 @@ class ServingLoop:
             self.wake()
 
     def end(self) -> None:
+        """End the daemon at once."""
         self._is_ending, self.successor = True, ""
         self.wake()
 
     def drain(self, seconds: float, *, successor: str = "") -> None:
-        """Take no new work, let open sessions go on for at most `seconds`, then end. `resume` takes it back.
+        """Take no new work, let open sessions go on for at most `seconds`, then end. `resume` revokes it.
 
-        A drain for a `successor` leaves an end that somebody asked for as it is.
+        A drain for a `successor` does not replace an end that the user asked for.
         """
         if successor and (self._is_ending or self._finish_by is not None):
             return
@@ -127,23 +135,23 @@ class ServingLoop:
     async def resume(self) -> None:
         """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended.
 
-        Return once the probes have looked, so that the state tells what holds it back now.
+        Return once the probes have looked, so that the state shows whether something prevents serving now.
 
         Raises:
             PotluckError: it serves again, but that is not on the disk.
         """
-        if not self._is_ending:  # else it is too late: without its successor, nobody would serve
+        if not self._is_ending:  # it is too late to revoke an end: nothing would serve without the successor
             self._finish_by, self.successor = None, ""
         self._set_pause(None)
         self._supervisor.forgive()
-        self.look_again()
+        self.decide_anew()
         while self.decision.state is State.STARTING and not self._lookout.watch.is_settled:
             await asyncio.sleep(_SETTLING_S)
             self.step()
         self._confirm()
 
     def _confirm(self) -> None:
-        """Write what the user asked for to the disk. Raises PotluckError."""
+        """Write to the disk what the user asked for. Raises PotluckError."""
         try:
             self._memory.save()
         except PotluckError as error:
@@ -154,7 +162,7 @@ class ServingLoop:
                 text = sentence("Potluck serves again, but forgets it when it restarts: {why}", why=why)
             raise PotluckError(text, hint=error.advice) from error
 
-    def look_again(self) -> None:
+    def decide_anew(self) -> None:
         """Decide by what the probes see now, because the user changed what counts."""
         self._lookout.watch.forget_quiet()
         self._step_now()
@@ -188,27 +196,29 @@ class ServingLoop:
         watch.situation.needed_bytes = supervisor.needed_bytes
         is_until_game_ends = inputs.pause is not None and inputs.pause.until_game_ends
         watch.set_awake(is_until_game_ends or not _may_sleep(decision))
-        self._ask(decision)
+        self._update_questions(decision)
         self._show(decision)
-        has_speed = self._account.counts.tokens_per_s(time.monotonic()) > 0  # which ends although nothing happens
+        has_speed = (
+            self._account.counts.tokens_per_s(time.monotonic()) > 0
+        )  # a speed becomes 0 although nothing happens
         return min(decision.wait_s, QUIET_S) if has_speed else decision.wait_s
 
     def _inputs(self, python: str) -> Inputs:
         settings, swarm = self._configuration.settings, self._configuration.swarm
-        presence, pause = self._lookout.presence, self._memory.state.pause
+        admission, presence, pause = self._configuration.admission, self._lookout.presence, self._memory.state.pause
         return Inputs(
             settings=settings,
             engine=self._supervisor.view(self._configuration.launch, python),
             presence=presence,
-            obstacles=self._account.budget.obstacles(settings, may_download=self._supervisor.pid is None),
+            obstacles=self._account.obstacles(settings),
             is_ending=self._is_ending,
             finish_left_s=max(self._finish_by - time.monotonic(), 0.0) if self._finish_by is not None else None,
             pause=pause,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
             swarm=swarm.name if swarm is not None else None,
-            remover=self._configuration.remover,
-            is_applicant=self._configuration.is_applicant,
-            is_ticket_over=time.time() >= self._configuration.ticket_ends_at,
+            remover=admission.remover,
+            is_applicant=admission.is_applicant,
+            is_ticket_over=time.time() >= admission.ticket_ends_at,
             has_engine=self._supervisor.pid is not None or has_torch(python),
             is_memory_short=bool(presence.evidence) and spare_bytes(settings.yield_.reserve_mb << 20) < 0,
             is_settled=self._lookout.watch.is_settled,
@@ -225,12 +235,12 @@ class ServingLoop:
     def _set_pause(self, pause: Pause | None) -> None:
         self._memory.state = replace(self._memory.state, pause=pause)
 
-    def _ask(self, decision: Decision) -> None:
-        """Ask about a program that may be no game, and close the questions that a list answers."""
+    def _update_questions(self, decision: Decision) -> None:
+        """Ask the user about a program that may be no game, and close questions that the lists answer."""
         given, before = self._configuration.settings.yield_, self._memory.state.questions
         questions = next_questions(before, decision, (*given.always, *given.never), self._lookout.presence.unsure)
         if questions != before:
-            self._memory.keep(questions=questions)
+            self._memory.update(questions=questions)
 
     def _show(self, decision: Decision) -> None:
         self.decision = decision
@@ -256,5 +266,5 @@ _ASLEEP = frozenset(
 
 
 def _may_sleep(decision: Decision) -> bool:
-    """Return whether nothing that the probes see could change the decision."""
+    """Return whether nothing that the probes may see would change the decision."""
     return decision.reason in _ASLEEP and decision.state is not State.DRAINING

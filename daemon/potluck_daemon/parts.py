@@ -1,4 +1,4 @@
-"""The daemon's parts: made, connected, and shown as the one status that is put together from what they know.
+"""The daemon's parts: made, connected, and put together into the one status that shows what they know.
 
 It starts and stops nothing: see `daemon`.
 """
@@ -26,7 +26,6 @@ from potluck_daemon.host.systemd import ServiceManager
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.lookout import Lookout
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.reporting.answer_speed import TimedAnswer, with_answer
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics_page import MetricsPage
 from potluck_daemon.reporting.status import download, load_status, notices, served, swarm_status
@@ -40,10 +39,10 @@ from potluck_daemon.swarms.reports import ReportBook
 
 
 class Parts:
-    """What topics use.
+    """The parts that topics use.
 
     Attributes:
-        topic_notices: returns what topics have to say on the status page; they are made after the parts.
+        topic_notices: returns the sentences of topics for the status; topics are made after the parts.
     """
 
     def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
@@ -53,9 +52,9 @@ class Parts:
         self.memory = StateFile(places.state_file)
         self.history = HistoryFile(places.history_file)
         self.broadcast = Broadcast()
-        self.supervisor = Supervisor(self.wake, self._hear, self._hear_of_end)
-        self.clerk = Clerk(places, self.supervisor.tell)
-        self.configuration = Configuration(places, environment, self.memory, self._obey_configuration)
+        self.supervisor = Supervisor(self.wake, self._dispatch, self._on_engine_end)
+        self.clerk = Clerk(places, self.supervisor.send)
+        self.configuration = Configuration(places, environment, self.memory, self._apply_configuration)
         self.members = MembersSync(self.configuration, self.supervisor)
         self.reports = ReportBook(self.memory, lambda: self.configuration.swarms.machine().public_key)
         self.account = ServingAccount(self.clerk.hours, environment, reader, self.supervisor)
@@ -66,34 +65,38 @@ class Parts:
             on_step=self.publish_status,
         )
         keys = GatewayKeys(places.gateway_keys_file)
-        self.gateway = Gateway(keys, self.configuration, self._keep_in_history, self._remember_answer)
+        self.gateway = Gateway(keys, self.configuration, self._record, self.memory.add_answer)
         self.page = MetricsPage(lambda: (self.status(), self.supervisor.facts.report.metrics))
         self.topic_notices: Callable[[], Iterable[Sentence]] = tuple
         self.state_notice = NOTHING
         self.version = version("potluck")
         self.started_at = time.time()
-        self._turning_page: asyncio.Task[None] | None = None
+        self._opening_page: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
         """Have the loop decide again."""
         self.loop.wake()
 
     def announce(self, transition: Transition) -> None:
+        """Record a new state and send it to everybody who follows the daemon."""
         self.history.append(transition)
         self.manager.status(str(transition.text))
         self.broadcast.publish(TRANSITION_EVENT, transition)
-        self.gateway.hear(transition)
+        self.gateway.give_way(transition)
         self.remember()
         self.memory.try_to_save()
 
     def publish_status(self) -> None:
+        """Send the status to those who read events."""
         if self.broadcast.num_readers:
             self.broadcast.publish(STATUS_EVENT, self.status())
 
     def remember(self) -> None:
+        """Put what is known of the swarm into the state, which the next save writes."""
         self.memory.state = replace(self.memory.state, swarm=self.swarm())
 
     def status(self) -> Status:
+        """Return all that the status of the control API shows."""
         shown, decision, report = self.loop.shown, self.loop.decision, self.supervisor.facts.report
         facts = self.supervisor.facts_of(self.configuration.swarm)
         return Status(
@@ -105,7 +108,7 @@ class Parts:
             until=self.loop.until,
             engine=self.supervisor.status(),
             swarm=self.swarm(),
-            load=load_status(self.account.budget.meter.load(self.supervisor.pid), report),
+            load=load_status(self.account.load(), report),
             tokens_per_s=round(self.account.counts.tokens_per_s(time.monotonic()), 2),
             sessions=report.sessions,
             tokens_today=self.clerk.tokens_today(time.time()),
@@ -113,7 +116,7 @@ class Parts:
             app=decision.app,
             app_title=decision.app_title,
             duty=decision.duty,
-            use=self.account.budget.status(self.configuration.settings.limits),
+            use=self.account.use_status(self.configuration.settings.limits),
             probes=self.lookout.watch.statuses(),
             notices=self._notices(),
             loading=download(facts),
@@ -122,7 +125,7 @@ class Parts:
             ports=self.supervisor.ports,
             audits=self.gateway.audits,
             questions=tuple(item for item in self.memory.state.questions if item.is_open),
-            is_confirmed=self.configuration.is_confirmed,
+            is_confirmed=self.configuration.admission.is_confirmed,
             leader_heard_at=self.members.leader_heard_at(self.configuration.swarm),
         )
 
@@ -144,36 +147,33 @@ class Parts:
         own = *self.configuration.notices, self.state_notice, self.clerk.notice
         return tuple(filter(None, (*own, *notices(facts, report), *self.topic_notices())))
 
-    def _hear(self, launch: LaunchSpec, message: messages.Said) -> None:
-        """Pass on what a node of this computer says, which was started with `launch`."""
+    def _dispatch(self, launch: LaunchSpec, message: messages.Said) -> None:
+        """Pass a message of a node that was started with `launch` to the part that it concerns."""
         match message:
             case messages.SignedReceipt():
-                self.clerk.hear(message)
+                self.clerk.book_soon(message)
             case messages.Confirmed() | messages.Examined():
-                self.reports.hear(launch.swarm, message)
+                self.reports.apply(launch.swarm, message)
             case messages.Joining():
-                self.clerk.hear(None)
-                self.members.hear(launch, message)
+                self.clerk.catch_up()
+                self.members.apply(launch, message)
             case messages.MemberRecords() | messages.Met() | messages.StandbyOnline():
-                self.members.hear(launch, message)
+                self.members.apply(launch, message)
 
-    def _hear_of_end(self, is_memory_short: bool) -> None:
-        """Do what the end of an engine asks for, before the next one is started."""
-        self.clerk.hear(None)
+    def _on_engine_end(self, is_memory_short: bool) -> None:
+        """Book what an engine left, and give the next one less memory if this one ran out of it."""
+        self.clerk.catch_up()
         if is_memory_short:
-            self.configuration.take_less_memory()
+            self.configuration.halve_memory()
 
-    def _obey_configuration(self) -> None:
+    def _apply_configuration(self) -> None:
         if self.configuration.swarm is not None:
-            self.clerk.serve(self.configuration.swarm)
-        self._turning_page = start_task(self.page.apply(self.configuration.settings.metrics))
+            self.clerk.name_model(self.configuration.swarm)
+        self._opening_page = start_task(self.page.apply(self.configuration.settings.metrics))
         self.lookout.apply(self.configuration.settings)
         self.wake()
 
-    def _remember_answer(self, answer: TimedAnswer) -> None:
-        self.memory.state = replace(self.memory.state, answers=with_answer(self.memory.state.answers, answer))
-
-    def _keep_in_history(self, text: Sentence) -> None:
-        """Write down something that happened, while the state stays as it is."""
+    def _record(self, text: Sentence) -> None:
+        """Write into the history something that happened while the state stayed the same."""
         shown = self.loop.shown
         self.history.append(Transition(time.time(), shown.state, shown.state, shown.reason, text))

@@ -21,7 +21,7 @@ from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck_daemon.accounting.checked_database import remove_copies
 from potluck_daemon.accounting.ledger import Ledger
-from potluck_daemon.accounting.tables import unusable
+from potluck_daemon.accounting.tables import unusable_error
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.host.owner import files_as_owner
 
@@ -34,7 +34,7 @@ def back_up(places: Places, file: Path) -> None:
     """Write a backup to `file`, which must not exist. Raises UsageError, LedgerError, OSError."""
     try:
         with files_as_owner(places):
-            ledger, identity = _there(places)
+            ledger, identity = _copies(places)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
             for name, content in ((_LEDGER, ledger), (_IDENTITY, identity)):
@@ -46,7 +46,7 @@ def back_up(places: Places, file: Path) -> None:
 
 
 def restore(places: Places, file: Path, *, replace: bool) -> None:
-    """Put both files where a daemon finds them. With `replace`, existing ones are kept under another name.
+    """Put both files where the daemon reads them. With `replace`, existing ones are kept under another name.
 
     Raises:
         UsageError: the file is no backup, or there is a ledger or an identity here already.
@@ -58,26 +58,26 @@ def restore(places: Places, file: Path, *, replace: bool) -> None:
         lock = InstanceLock(places.lock_file)
         lock.acquire()
         try:
-            _put(places, ledger, identity, replace=replace)
+            _install(places, ledger, identity, replace=replace)
         finally:
             lock.release()
 
 
-def _there(places: Places) -> tuple[bytes, bytes]:
+def _copies(places: Places) -> tuple[bytes, bytes]:
     """Return copies of ledger and identity. Raises UsageError, LedgerError, OSError."""
     if not places.ledger_file.exists() or not places.identity_file.exists():
         raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
     identity = Identity.load_or_create(places.identity_file)
-    # Read-only: whoever closes it last would move SQLite's log into the file, which then differs from its copy.
+    # Open it read-only: the last writer to close it would move SQLite's log into the file, which then looks damaged.
     address = f"file:{quote(str(places.ledger_file))}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True)) as ledger:
             return ledger.serialize(), identity.to_bytes()
     except sqlite3.Error as error:
-        raise unusable(places.ledger_file, error) from error
+        raise unusable_error(places.ledger_file, error) from error
 
 
-def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> None:
+def _install(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> None:
     there = [path for path in (places.ledger_file, places.identity_file) if path.exists()]
     if there and not replace:
         raise UsageError("this machine has a ledger and an identity already", hint="put them aside with --replace")

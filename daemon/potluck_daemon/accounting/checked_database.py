@@ -4,9 +4,9 @@
     FILE-wal   SQLite's log of the changes since then; it has checksums of its own
     FILE.copy  the file's bytes below a line with their SHA-256; gone while `merge_log` moves the log into the file
 
-A file that differs from its copy is therefore damaged, and copy and log together hold everything. Lost is what was
-written since the last `merge_log` if the log is damaged, and everything if the file is damaged after a crash in the
-middle of `merge_log`, which is reported.
+A file that differs from its copy is therefore damaged, and copy and log together hold everything. A damaged log loses
+what was written since the last `merge_log`. A file that is damaged after a crash in the middle of `merge_log` loses
+everything, which is reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from potluck.sentences import sentence
 
 log = logging.getLogger(__name__)
 
-_MANY_BYTES = 4 << 20  # of the log
+_MANY_BYTES = 4 << 20  # the size from which the log is merged
 
 
 def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
@@ -33,7 +33,8 @@ def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> s
 
     Raises:
         DamagedError: the file is damaged and has no good copy; it stays as it is.
-        OSError, and what `connect` raises.
+        OSError: the file cannot be read or written.
+        Exception: `connect` raised it.
     """
     copy = copy_of(path)
     if not path.exists() and not copy.exists():
@@ -52,36 +53,36 @@ def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> s
 
 
 def merge_log(database: sqlite3.Connection, path: Path) -> None:
-    """Move the log, if there is one, into the file and copy it. After a failure, which is logged, nothing is lost."""
+    """Move the log, if there is one, into the file and copy the file. A failure is logged and loses nothing."""
     copy = copy_of(path)
     try:
         if copy.exists() and not _log_bytes(path):
             return
         copy.unlink(missing_ok=True)
         (is_busy, *_) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if not is_busy:  # else another process reads; the next call gets further
+        if not is_busy:  # another process may be reading; then the next call gets further
             with path.open("rb") as source, replacing(copy) as target:
                 target.write(head(hashlib.file_digest(source, "sha256").hexdigest()))
                 source.seek(0)
                 shutil.copyfileobj(source, target)
     except (OSError, sqlite3.Error) as error:
-        log.warning("no copy of %s can be made: %s", path, error)
+        log.warning("cannot copy %s: %s", path, error)
 
 
 def merge_large_log(database: sqlite3.Connection, path: Path) -> None:
-    """Settle once the log is as large as the file, so that copying takes no more than the writing did."""
+    """Merge the log once it is as large as the file, so that copying takes no more time than writing did."""
     if _log_bytes(path) >= max(path.stat().st_size, _MANY_BYTES):
         merge_log(database, path)
 
 
 def close_checked(database: sqlite3.Connection, path: Path) -> None:
-    """Settle and close. A mere `close` moves the log into the file, which then looks damaged."""
+    """Merge the log and close. SQLite's own `close` moves the log into the file, which then looks damaged."""
     merge_log(database, path)
     database.close()
 
 
 def remove_copies(path: Path) -> None:
-    """Delete what lies beside the file: it is about to be exchanged."""
+    """Delete the copy and the logs beside a file that is about to be replaced."""
     wal = _wal_of(path)
     for place in (copy_of(path), wal, wal.with_name(f"{path.name}-shm")):
         place.unlink(missing_ok=True)
@@ -103,7 +104,7 @@ def _restore(path: Path, copy: Path) -> None:
 
 
 def _problem(path: Path) -> str | None:
-    """Return what is wrong with a file that has no copy to compare with."""
+    """Return what is wrong with a file that has no copy; None: SQLite finds no mistake in it."""
     if not path.exists():
         return "it is gone"
     if not path.stat().st_size:

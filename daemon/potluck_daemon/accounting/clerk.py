@@ -1,14 +1,12 @@
-"""Takes over the hours that earlier versions kept in a file of their own, `contribution.sqlite`.
+"""Runs the ledger beside the daemon's loop: in a thread of its own, with receipts in batches.
 
-Runs the ledger beside the daemon's loop: in a thread of its own, with receipts in batches.
+    the engine sends a signed receipt          ->  one transaction books many, and what ended engines left in their
+    an engine begins or ends, and now and then     outboxes
+    serving takes time, energy and traffic     ->  the hours that changed are written, once a minute
+    an engine begins, or the owner's programs  ->  the engine learns the worth of people's work
+    record work of others
 
-    the engine sends a signed receipt          ->  one transaction for many, and for what ended engines left
-    an engine began or ended, and now and then     in their outboxes
-    serving took time, energy and traffic      ->  the hours that changed, once a minute
-    an engine began, or the owner's programs   ->  Worth to the engine
-    recorded work of others
-
-Without receipts and serving it wakes once a minute, and finds nothing to write.
+Without receipts and serving, the clerk wakes once a minute and finds nothing to write.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from potluck.sentences import NOTHING, sentence
 from potluck.tasks import BackgroundTasks, keep_running
 from potluck_daemon.accounting.checked_database import close_checked, open_checked, remove_copies
 from potluck_daemon.accounting.ledger import Ledger
-from potluck_daemon.accounting.tables import LedgerError, unusable
+from potluck_daemon.accounting.tables import LedgerError, unusable_error
 from potluck_daemon.accounting.usage import Amounts, ServingHours, period_starts
 
 log = logging.getLogger(__name__)
@@ -46,9 +44,9 @@ _HOURS = "SELECT start, served_s, energy_wh, sent_bytes, received_bytes FROM hou
 
 
 def import_former_hours(file: Path, ledger: Ledger) -> None:
-    """Move the hours of the file to the ledger, which keeps those that it has. Failures are logged.
+    """Move hours that earlier versions kept in `file` to the ledger, which keeps those that it has. Log failures.
 
-    Only then is the file deleted, so a crash in between repeats this and counts nothing twice.
+    The file is deleted last, so a crash in between repeats the import and counts nothing twice.
     """
     if not file.exists():
         return
@@ -58,34 +56,37 @@ def import_former_hours(file: Path, ledger: Ledger) -> None:
             found = {start: Amounts(*amounts) for start, *amounts in database.execute(_HOURS)}
         finally:
             close_checked(database, file)
-        ledger.keep_hours(found, are_new=False)
+        ledger.write_hours(found, are_new=False)
         file.unlink()
         remove_copies(file)
     except (OSError, sqlite3.Error, PotluckError) as error:
-        log.warning("cannot take over %s: %s", file, error)
+        log.warning("cannot import the hours of %s: %s", file, error)
 
 
 T = TypeVar("T")
 
-BATCH_S = 0.2  # between transactions, each of which waits for the disk
-SUMS_S = 5.0  # between two looks at sums over many entries: today's tokens, and what people's work is worth
-HOURS_S = 60.0  # between two writes of the hours; a crash loses what was counted since
-UPKEEP_S = 3600.0  # between two copies of the file while something is written
-_RETRY_S = 30.0  # after a full disk
+BATCH_S = 0.2  # the pause between transactions, each of which waits for the disk
+SUMS_S = 5.0  # the pause between sums over many entries: today's tokens, and the worth of people's work
+HOURS_S = 60.0  # the pause between writes of the hours; a crash loses what was counted since the last one
+UPKEEP_S = 3600.0  # the pause between copies of the file while something is written
+_RETRY_S = 30.0  # the pause after a full disk
 MAX_WAITING = 20_000  # receipts; more stay in the outbox
 
 
 class Clerk:
-    """The ledger's thread. Call `start()` first and `close()` last, and everything in between from the loop.
+    """The keeper of the ledger. Call `start()` first and `close()` last, and everything in between from the loop.
+
+    Args:
+        on_worth: sends the worth of people's work to the engine.
 
     Attributes:
-        hours: what serving takes; add to it.
-        notice: why nothing is booked; nothing: all is well.
+        hours: what serving takes; the account adds to it.
+        notice: why nothing is booked; empty if all is well.
     """
 
-    def __init__(self, places: Places, tell: Callable[[messages.Worth], None]) -> None:
+    def __init__(self, places: Places, on_worth: Callable[[messages.Worth], None]) -> None:
         self._places = places
-        self._tell = tell
+        self._on_worth = on_worth
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._ledger: Ledger | None = None
         self._waiting: list[Booking] = []
@@ -102,13 +103,13 @@ class Clerk:
             identity = await asyncio.to_thread(Identity.load_or_create, self._places.identity_file)
             self._ledger = await self._run(lambda: self._open(identity))
         except (PotluckError, sqlite3.Error) as error:
-            self._complain(error)
+            self._report(error)
             self.hours.known_since = time.time()
             return
         for what, work in (
             ("booking receipts", self._keep_booking),
             ("adding up entries", self._keep_adding),
-            ("adding up old receipts", self._keep_in_order),
+            ("adding up old receipts", self._keep_tidy),
             ("writing what serving takes", self._keep_hours),
         ):
             self._background.start(keep_running(what, work))
@@ -123,41 +124,43 @@ class Clerk:
             await self._run(self._ledger.close)
         self._thread.shutdown()
 
-    def hear(self, message: messages.SignedReceipt | None) -> None:
-        """Book a receipt soon. None: an engine began or ended, so book the outbox and tell it what work is worth."""
-        if message is None:
-            self._has_work.set()
-            self._tell_worth()
-        elif self._ledger is not None and len(self._waiting) < MAX_WAITING:
+    def book_soon(self, message: messages.SignedReceipt) -> None:
+        """Book a receipt with the next batch. One too many stays in the engine's outbox."""
+        if self._ledger is not None and len(self._waiting) < MAX_WAITING:
             self._waiting.append(Booking(message.receipt, PersonId(message.person)))
             self._has_work.set()
 
-    def serve(self, swarm: Swarm) -> None:
+    def catch_up(self) -> None:
+        """Book the outbox and send the worth of people's work, because an engine has begun or ended."""
+        self._has_work.set()
+        self._send_worth()
+
+    def name_model(self, swarm: Swarm) -> None:
         """Remember the name of the model that coming receipts are about."""
         if self._ledger is not None:
-            self._background.start(self.ask(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
+            self._background.start(self.run(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
 
     def tokens_today(self, now: float) -> int:
         """Return the tokens that others have signed for since midnight, as of a few seconds ago."""
         return self._today.tokens if self._today.start <= now < self._today.end else 0
 
-    async def ask(self, question: Callable[[Ledger], T]) -> T:
-        """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be used."""
+    async def run(self, work: Callable[[Ledger], T]) -> T:
+        """Run `work` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be used."""
         ledger = self._ledger
         if ledger is None:
             raise LedgerError(self.notice or sentence("the ledger is not open yet"))
         try:
-            return await self._run(lambda: question(ledger))
+            return await self._run(lambda: work(ledger))
         except sqlite3.Error as error:
-            raise unusable(self._places.ledger_file, error) from error
+            raise unusable_error(self._places.ledger_file, error) from error
 
     async def record(self, bookings: Sequence[Booking], model: str) -> None:
         """Book what this donor's own programs received; `model` is what people call it. Raises LedgerError."""
-        await self.ask(lambda ledger: ledger.record(bookings, model, time.time()))
-        self._tell_worth()
+        await self.run(lambda ledger: ledger.record(bookings, model, time.time()))
+        self._send_worth()
 
     async def book_all(self) -> None:
-        """Book everything that waits. Raises LedgerError or OSError; then everything still waits."""
+        """Book everything that waits. If this raises LedgerError or OSError, everything still waits."""
         batch = list(self._waiting)
         self._has_work.clear()
 
@@ -165,15 +168,15 @@ class Clerk:
             empty_outbox(self._places.receipts, lambda found: ledger.book(found, time.time()))
             ledger.book(batch, time.time())
 
-        await self.ask(book)
+        await self.run(book)
         del self._waiting[: len(batch)]
         self.notice = NOTHING
         self._is_sum_due.set()
 
     async def save_hours(self) -> None:
-        """Write the hours that changed. Raises LedgerError; then they stay to be written."""
+        """Write the hours that changed. If this raises LedgerError, they stay to be written."""
         if changed := self.hours.unsaved():
-            await self.ask(lambda ledger: ledger.keep_hours(changed))
+            await self.run(lambda ledger: ledger.write_hours(changed))
             self.hours.confirm(changed)
 
     def _open(self, identity: Identity) -> Ledger:
@@ -182,12 +185,12 @@ class Clerk:
         self.hours.load(ledger.hours(since=period_starts(Period.MONTH, 1, time.time())[0]))
         return ledger
 
-    def _complain(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         why = error.whole if isinstance(error, PotluckError) else str(error)
         self.notice = sentence("earnings are not booked: {why}", why=why)
         log.error("%s", self.notice)
 
-    def _tell_worth(self) -> None:
+    def _send_worth(self) -> None:
         self._is_worth_due = True
         self._is_sum_due.set()
 
@@ -199,7 +202,7 @@ class Clerk:
                 await self.book_all()
                 await asyncio.sleep(BATCH_S)
             except (LedgerError, OSError) as error:
-                self._complain(error)
+                self._report(error)
                 self._has_work.set()
                 await asyncio.sleep(_RETRY_S)
 
@@ -207,22 +210,22 @@ class Clerk:
         while True:
             await self._is_sum_due.wait()
             self._is_sum_due.clear()
-            today = await self.ask(lambda ledger: ledger.history.series(Period.DAY, 1, time.time()))
+            today = await self.run(lambda ledger: ledger.series(Period.DAY, 1, time.time()))
             (self._today,) = today.periods
             if self._is_worth_due:
                 self._is_worth_due = False
-                self._tell(messages.Worth(await self.ask(Ledger.worth)))
+                self._on_worth(messages.Worth(await self.run(Ledger.worth)))
             await asyncio.sleep(SUMS_S)
 
-    async def _keep_in_order(self) -> None:
+    async def _keep_tidy(self) -> None:
         while True:
-            await self.ask(lambda ledger: ledger.add_up_old(time.time()))
+            await self.run(lambda ledger: ledger.add_up_old(time.time()))
             await asyncio.sleep(UPKEEP_S)
             self._has_work.set()
 
     async def _keep_hours(self) -> None:
         while True:
-            await self.save_hours()  # before the sleep, so that each new try fails at once and becomes a notice
+            await self.save_hours()  # Save before the sleep: a retry then fails at once and becomes a notice.
             await asyncio.sleep(HOURS_S)
 
     async def _run(self, work: Callable[[], T]) -> T:

@@ -1,6 +1,4 @@
-"""Reads the ledger: sums by period, by model and by person, with what serving took.
-
-The ledger of one computer: every operation on its file, for one thread at a time.
+"""The ledger of one computer: every operation on its file, for one thread at a time.
 
 A batch is booked in one transaction, so a crash at any instruction leaves all of it or nothing. Receipts are
 cumulative: booking one adds the difference to what its tab has booked so far, and booking it twice adds nothing. A
@@ -25,7 +23,7 @@ from potluck.protocol.blocks import Booking
 from potluck.protocol.receipts import Receipt, ReceiptError, Work, opened_at, parse_receipt, read_receipt
 from potluck.sentences import sentence
 from potluck_daemon.accounting.checked_database import close_checked, merge_large_log, merge_log, open_checked
-from potluck_daemon.accounting.tables import connect, unusable
+from potluck_daemon.accounting.tables import connect, unusable_error
 from potluck_daemon.accounting.usage import Amounts, period_starts
 
 MODEL = "COALESCE((SELECT name FROM model WHERE model.swarm = entry.swarm), lower(hex(entry.swarm)))"
@@ -38,54 +36,9 @@ _EARNED = """
 """
 _USED = "TOTAL(served_s), TOTAL(energy_wh), COALESCE(SUM(sent_bytes), 0), COALESCE(SUM(received_bytes), 0)"
 
-
-class LedgerHistory:
-    """The reader of an open ledger. `price_kwh`: of electricity; 0: not known. Times are Unix seconds."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-
-    def summary(self, now: float, price_kwh: float = 0.0) -> earnings.Earnings:
-        days = period_starts(Period.DAY, 30, now)
-        starts = (days[-2], days[-8], days[0], 0)
-        today, week, month, total = (self._sums(start, now, price_kwh) for start in starts)
-        return earnings.Earnings(today, week, month, total)
-
-    def series(self, period: Period, count: int, now: float, price_kwh: float = 0.0) -> earnings.EarningsSeries:
-        bounds = period_starts(period, count, now)
-        return earnings.EarningsSeries(
-            period, tuple(self._sums(start, end, price_kwh) for start, end in pairwise(bounds))
-        )
-
-    def groups(self, key: str, days: int, limit: int, now: float) -> earnings.EarningsGroups:
-        """Return sums by `key`, which is `MODEL` or `PERSON`, of the last `days`, today included; 0: of all."""
-        start = period_starts(Period.DAY, days, now)[0] if days else 0
-        rows = self._database.execute(
-            f"SELECT {key} AS name, {_EARNED} FROM entry WHERE at >= ? GROUP BY name"
-            " ORDER BY SUM(points) DESC, name LIMIT ?",
-            (start, limit),
-        )
-        return earnings.EarningsGroups(
-            tuple(earnings.Group(name, earnings.Earned(float(start), now, *row)) for name, *row in rows)
-        )
-
-    def _sums(self, start: float, end: float, price_kwh: float) -> earnings.Sums:
-        read, within = self._database.execute, (float(start), float(end))
-        earned = read(f"SELECT {_EARNED} FROM entry WHERE at >= ? AND at < ?", within).fetchone()
-        used = Amounts(*read(f"SELECT {_USED} FROM hour WHERE start >= ? AND start < ?", within).fetchone())
-        return earnings.Sums(
-            **structs.asdict(earnings.Earned(*within, *earned)),
-            served_s=round(used.served_s, 1),
-            energy_wh=round(used.energy_wh, 4),
-            cost=round(used.cost(price_kwh), 6) if price_kwh else None,
-            sent_bytes=used.sent_bytes,
-            received_bytes=used.received_bytes,
-        )
-
-
 KEEP_S = 92 * 86400
 """How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
-MAX_PEOPLE = 1024  # people whose work the engine hears of
+MAX_PEOPLE = 1024  # the engine learns the worth of so many people's work
 _MAX_PROBLEMS = 20
 _RESTORE = sentence("restore a backup: potluck ledger restore FILE")
 _CLOCKS_S = 86400  # how far another server's clock may be ahead
@@ -94,7 +47,10 @@ _LOCAL_DAY = "CAST(strftime('%s', at, 'unixepoch', 'localtime', 'start of day', 
 
 
 class Ledger:
-    """One open ledger. The constructor opens it, or raises LedgerError; everything else may raise sqlite3.Error."""
+    """One open ledger. The constructor opens it, or raises LedgerError; everything else may raise sqlite3.Error.
+
+    Times are Unix seconds. `price_kwh` is the price of electricity; 0: not known.
+    """
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self._owner = identity.public_key
@@ -102,18 +58,18 @@ class Ledger:
         try:
             self._database = open_checked(path, connect)
         except (DamagedError, OSError, sqlite3.Error) as error:
-            raise unusable(path, error, hint=_RESTORE) from error
-        self.history = LedgerHistory(self._database)
+            raise unusable_error(path, error, hint=_RESTORE) from error
 
     def close(self) -> None:
+        """Close the file with its checked copy up to date."""
         close_checked(self._database, self._path)
 
     def book(self, bookings: Sequence[Booking], now: float) -> list[bool]:
-        """Book receipts for work of this computer to the disk. Return whether each one was genuine and new."""
+        """Book receipts for work of this computer. Return for each whether it was genuine and new."""
         return self._write(bookings, now, is_earned=True)
 
     def record(self, bookings: Sequence[Booking], model: str, now: float) -> list[bool]:
-        """Book receipts for work of other computers, as the owner's own programs hand them in, likewise."""
+        """Book receipts that the owner's own programs hand in for work of other computers, as `book` does."""
         booked = self._write(bookings, now, is_earned=False)
         for swarm in {parse_receipt(booking.receipt).swarm for booking in compress(bookings, booked)}:
             self.name_model(swarm, model)
@@ -135,13 +91,39 @@ class Ledger:
         )
         return tuple(rows.fetchall())
 
+    def summary(self, now: float, price_kwh: float = 0.0) -> earnings.Earnings:
+        """Return the sums of today, of the last 7 and 30 days, and of all time."""
+        days = period_starts(Period.DAY, 30, now)
+        starts = (days[-2], days[-8], days[0], 0)
+        today, week, month, total = (self._sums(start, now, price_kwh) for start in starts)
+        return earnings.Earnings(today, week, month, total)
+
+    def series(self, period: Period, count: int, now: float, price_kwh: float = 0.0) -> earnings.EarningsSeries:
+        """Return the sums of each of the last `count` periods."""
+        bounds = period_starts(period, count, now)
+        return earnings.EarningsSeries(
+            period, tuple(self._sums(start, end, price_kwh) for start, end in pairwise(bounds))
+        )
+
+    def groups(self, key: str, days: int, limit: int, now: float) -> earnings.EarningsGroups:
+        """Return sums by `key`, `MODEL` or `PERSON`, over the last `days`, today included; 0: over all time."""
+        start = period_starts(Period.DAY, days, now)[0] if days else 0
+        rows = self._database.execute(
+            f"SELECT {key} AS name, {_EARNED} FROM entry WHERE at >= ? GROUP BY name"
+            " ORDER BY SUM(points) DESC, name LIMIT ?",
+            (start, limit),
+        )
+        return earnings.EarningsGroups(
+            tuple(earnings.Group(name, earnings.Earned(float(start), now, *row)) for name, *row in rows)
+        )
+
     def hours(self, since: float) -> dict[float, Amounts]:
         """Return what serving took, by the start of each hour."""
         rows = self._database.execute("SELECT * FROM hour WHERE start >= ?", (since,))
         return {start: Amounts(*amounts) for start, *amounts in rows}
 
-    def keep_hours(self, hours: Mapping[float, Amounts], *, are_new: bool = True) -> None:
-        """Write hours as they are now; hours that the ledger has stay as they are unless `are_new`."""
+    def write_hours(self, hours: Mapping[float, Amounts], *, are_new: bool = True) -> None:
+        """Write hours. With `are_new` False, hours that the ledger already has stay as they are."""
         rows = [(start, *amounts) for start, amounts in hours.items()]
         how = "REPLACE" if are_new else "IGNORE"
         with self._database:
@@ -149,9 +131,9 @@ class Ledger:
             self._database.executemany(f"INSERT OR {how} INTO hour VALUES (?, ?, ?, ?, ?)", rows)
 
     def add_up_old(self, now: float) -> None:
-        """Add up entries of tabs that can get no more receipts by day, person and model; no total changes.
+        """Add up, by day, person and model, the entries of tabs that can get no more receipts; no total changes.
 
-        The checked copy is brought up to date, too.
+        This also brings the checked copy up to date.
         """
         horizon = int(now) - KEEP_S
         old = "FROM entry WHERE tab IN (SELECT tab FROM entry WHERE tab IS NOT NULL GROUP BY tab HAVING MAX(at) < ?)"
@@ -191,9 +173,24 @@ class Ledger:
         entries, people = self._database.execute("SELECT COUNT(*), COUNT(DISTINCT person) FROM entry").fetchone()
         return LedgerCheck(people, receipts, entries, tuple(problems[:_MAX_PROBLEMS]))
 
+    def _sums(self, start: float, end: float, price_kwh: float) -> earnings.Sums:
+        read, within = self._database.execute, (float(start), float(end))
+        earned = read(f"SELECT {_EARNED} FROM entry WHERE at >= ? AND at < ?", within).fetchone()
+        used = Amounts(*read(f"SELECT {_USED} FROM hour WHERE start >= ? AND start < ?", within).fetchone())
+        return earnings.Sums(
+            **structs.asdict(earnings.Earned(*within, *earned)),
+            served_s=round(used.served_s, 1),
+            energy_wh=round(used.energy_wh, 4),
+            cost=round(used.cost(price_kwh), 6) if price_kwh else None,
+            sent_bytes=used.sent_bytes,
+            received_bytes=used.received_bytes,
+        )
+
     def _write(self, bookings: Sequence[Booking], now: float, *, is_earned: bool) -> list[bool]:
-        """Raises sqlite3.Error if nothing could be booked."""
-        receipts = [self._read(booking, now, is_earned=is_earned) for booking in bookings]  # before the transaction
+        """Book all receipts in one transaction. Raises sqlite3.Error if nothing could be booked."""
+        receipts = [
+            self._read(booking, now, is_earned=is_earned) for booking in bookings
+        ]  # signatures are checked outside the transaction
         with self._database:  # commits, or takes everything back
             self._database.execute("BEGIN IMMEDIATE")
             booked = [
@@ -204,7 +201,7 @@ class Ledger:
         return booked
 
     def _read(self, booking: Booking, now: float, *, is_earned: bool) -> Receipt | None:
-        """Return the receipt if it is genuine, recent, and for work of this computer or of another one, as said."""
+        """Return the receipt if it is genuine, recent, and by this computer (`is_earned`) or by another one."""
         try:
             receipt = read_receipt(booking.receipt)
         except ReceiptError:

@@ -1,15 +1,11 @@
-"""Counts what a process sends and receives over TCP, by the kernel's own counters of its sockets. Linux only.
+"""Measures how busy the machine is and what serving uses: processor, energy, traffic, memory and disk.
 
-`sock_diag` over netlink needs no privileges; the inodes among the process's descriptors identify its sockets. Bytes
-that peers acknowledged count, headers don't. The sum is a little low: it lacks UDP and what a connection carried
-between the last look and its end. Connections within this computer cost nothing and are left out.
+Energy is what the user says, or what the GPU measures and an estimate for each busy processor core. Traffic is counted
+on Linux only, by the kernel's own counters of the sockets of engine and p2pd: `sock_diag` over netlink needs no
+privileges, and the inodes among a process's descriptors identify its sockets. Bytes that peers acknowledged count,
+headers don't. The sum is a little low: it lacks UDP and what a connection carried between the last sample and its end.
+Connections within this computer cost nothing and are left out.
 Source: linux/inet_diag.h, linux/tcp.h.
-
-Measures how busy the machine is and what serving uses: processor, energy, traffic and memory of engine and p2pd, and
-the disk.
-
-Energy is what the user says, or what the GPU measures and an estimate for each busy processor core. Nothing is measured
-while no engine runs and nobody looks.
 """
 
 from __future__ import annotations
@@ -46,13 +42,13 @@ _ACKED_AT = 120  # tcp_info.tcpi_bytes_acked, tcpi_bytes_received
 
 
 class TrafficMeter:
-    """Counts traffic from the first look on."""
+    """Counts the traffic of processes, from the first sample on."""
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[int, int]] = {}  # inode -> bytes that the connection sent and received
 
-    def look(self, pids: set[int]) -> tuple[int, int]:
-        """Return the bytes that these processes sent and received since the last look; 0 if the kernel doesn't say."""
+    def sample(self, pids: set[int]) -> tuple[int, int]:
+        """Return the bytes that these processes sent and received since the last sample; 0 where unknown."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
         if not inodes or not hasattr(socket, "AF_NETLINK"):  # nothing to count, or another system than Linux
             self._last = {}
@@ -67,7 +63,7 @@ class TrafficMeter:
             sent += max(all_sent - before_sent, 0)
             received += max(all_received - before_received, 0)
         open_before = {inode: traffic for inode, traffic in self._last.items() if inode in inodes}
-        self._last = open_before | now  # the kernel may leave one out, whose bytes must not count twice
+        self._last = open_before | now  # a socket that the kernel leaves out once must not count twice
         return sent, received
 
 
@@ -134,7 +130,7 @@ LEAST_W = 0.5  # less is within the error of any meter or estimate, and counts a
 
 @dataclass(frozen=True, slots=True)
 class UseSample:
-    """The use by engine and p2pd together."""
+    """What engine and p2pd together have used."""
 
     amounts: Amounts
     memory_bytes: int
@@ -149,12 +145,12 @@ class UseMeter:
         self._traffic = TrafficMeter()
         self._pid: int | None = None
         self._processes: list[psutil.Process] = []
-        self._core_s = 0.0  # of cores that were busy with the engine since the last sample
+        self._core_s = 0.0  # core seconds that the engine used since the last sample
         self._sampled_at = self._looked_at = clock()
         self._load = LoadStatus(psutil.cpu_percent(None))
 
     def load(self, engine_pid: int | None) -> LoadStatus:
-        """Return how busy the processor was since somebody looked last, but not so short ago that it is noise."""
+        """Return how busy the processor was since the last call. Calls in quick succession return the same."""
         self._follow(engine_pid)
         seconds = self._clock() - self._looked_at
         if seconds >= MIN_INTERVAL_S:
@@ -165,7 +161,7 @@ class UseMeter:
         return self._load
 
     def sample(self, engine_pid: int | None, limits: LimitSettings, gpu_w: float | None) -> UseSample:
-        """Return the use since the last sample of this engine; `gpu_w`: what its GPU draws, None: not known."""
+        """Return what this engine has used since the last sample. `gpu_w`: what its GPU draws; None: unknown."""
         self.load(engine_pid)
         if engine_pid is not None:
             known = {process: process for process in self._processes}  # they remember their last processor time
@@ -174,23 +170,23 @@ class UseMeter:
             return UseSample(Amounts(), 0, ())
         now, core_s = self._clock(), self._core_s
         seconds, self._sampled_at, self._core_s = now - self._sampled_at, now, 0.0
-        traffic = self._traffic.look({process.pid for process in self._processes})
+        traffic = self._traffic.sample({process.pid for process in self._processes})
         sources = power_sources(core_s / seconds if seconds > 0 else 0.0, gpu_w, limits)
         energy_wh = sum(source.watts for source in sources) * seconds / 3600
         return UseSample(Amounts(0.0, energy_wh, *traffic), sum(map(_memory_bytes, self._processes)), sources)
 
     def _follow(self, engine_pid: int | None) -> None:
-        """Look at the processes of this engine from now on."""
+        """Switch to the processes of another engine."""
         if engine_pid != self._pid:
             self._pid, self._processes = engine_pid, _tree(engine_pid) if engine_pid is not None else []
             self._sampled_at = self._looked_at = self._clock()
             self._core_s = 0.0
             for process in self._processes:
-                _busy_cores(process)  # from now on
+                _busy_cores(process)  # psutil measures from this call on
 
 
 def power_sources(engine_cores: float, gpu_w: float | None, limits: LimitSettings) -> tuple[EnergySource, ...]:
-    """Return where the power of serving comes from; `engine_cores`: as many are busy with the engine. Pure."""
+    """Return where the power of serving comes from. `engine_cores`: how many cores the engine keeps busy. Pure."""
     if limits.serving_w > 0:
         return (EnergySource("given", sentence("given wattage"), limits.serving_w),)
     estimate = sentence("{number} W a busy core", number=f"{limits.cpu_core_w:g}")
@@ -202,18 +198,18 @@ def power_sources(engine_cores: float, gpu_w: float | None, limits: LimitSetting
 
 
 class DiskMeter:
-    """Looks at the download folder, at most once a minute."""
+    """Measures the download folder, at most once a minute."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = Path()
         self._clock = clock
-        self._looked_at = -DISK_INTERVAL_S
+        self._measured_at = -DISK_INTERVAL_S
         self._disk = Disk()
 
-    def look(self, folder: Path, *, with_taken: bool) -> Disk:
-        """Return the free space and, `with_taken`, the size of our own files, which takes a look at each of them."""
-        if self._clock() - self._looked_at >= DISK_INTERVAL_S or folder != self._folder:
-            self._looked_at, self._folder = self._clock(), folder
+    def measure(self, folder: Path, *, with_taken: bool) -> Disk:
+        """Return the free space and, `with_taken`, the size of our own files, each of which has to be looked at."""
+        if self._clock() - self._measured_at >= DISK_INTERVAL_S or folder != self._folder:
+            self._measured_at, self._folder = self._clock(), folder
             self._disk = Disk(free_bytes(folder), disk_usage_bytes(folder) if with_taken else None)
         return self._disk
 

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS hour (
     sent_bytes INTEGER NOT NULL,
     received_bytes INTEGER NOT NULL
 ) STRICT;
-"""  # which earlier versions, to which a computer may go back, leave alone
+"""  # Earlier versions, to which a computer may go back, ignore this table.
 
 _TABLES = """
 CREATE TABLE model (swarm BLOB PRIMARY KEY, name TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -58,8 +58,8 @@ class LedgerError(PotluckError):
     """The ledger's file cannot be used; it stays as it is."""
 
 
-def unusable(path: Path, error: Exception, hint: Sentence | str = "potluck ledger check") -> LedgerError:
-    """Return the error to raise because of another one."""
+def unusable_error(path: Path, error: Exception, hint: Sentence | str = "potluck ledger check") -> LedgerError:
+    """Return the error for a ledger that cannot be used because of another error."""
     why = error.sentence if isinstance(error, PotluckError) else str(error)
     return LedgerError(sentence("the ledger {path} cannot be used: {why}", path=str(path), why=why), hint=hint)
 

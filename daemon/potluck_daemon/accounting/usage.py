@@ -1,6 +1,4 @@
-"""Local hours, days, weeks and months, as the entries and hours of the ledger are added up. Pure.
-
-What serving takes, by local hour: time, energy and traffic. Pure.
+"""What serving takes, by local hour: time, energy and traffic. Pure.
 
 The hours of this month are kept in memory, for the caps of a day and a month; the ledger has all hours. Each is written
 there as a whole, so that writing it twice changes nothing.
@@ -35,7 +33,7 @@ def period_starts(period: Period, count: int, now: float) -> list[float]:
 
 
 class Amounts(NamedTuple):
-    """What serving took within some time; the columns of the ledger's hours."""
+    """What serving took within some time: the columns of the ledger's hours."""
 
     served_s: float = 0.0
     energy_wh: float = 0.0
@@ -64,7 +62,7 @@ class ServingHours:
     """The hours of this month. `load` first what the ledger has of them. Times are Unix seconds.
 
     Attributes:
-        known_since: what was used before is not known, because the ledger cannot be read; 0: everything is.
+        known_since: when counting began, if the ledger cannot be read; 0: everything is known.
     """
 
     def __init__(self) -> None:
@@ -73,11 +71,11 @@ class ServingHours:
         self.known_since = 0.0
 
     def load(self, hours: Mapping[float, Amounts]) -> None:
-        """Go on from the hours in the ledger."""
+        """Continue from the hours in the ledger."""
         self._hours, self._saved = dict(hours), dict(hours)
 
     def add(self, now: float, amounts: Amounts) -> None:
-        """Count amounts of the hour of `now`."""
+        """Add amounts to the hour of `now`."""
         if any(amounts):
             hour = period_starts(Period.HOUR, 1, now)[0]
             self._hours[hour] = _added_up(self._hours.get(hour, _NOTHING), amounts)
@@ -91,11 +89,11 @@ class ServingHours:
         return Use(today, month, *(self.known_since <= start for start in starts))
 
     def unsaved(self) -> dict[float, Amounts]:
-        """Return the hours that have more than the ledger knows."""
+        """Return the hours that differ from the ledger's."""
         return dict(self._hours.items() - self._saved.items())
 
     def confirm(self, hours: Mapping[float, Amounts]) -> None:
-        """Remember that the ledger has these hours so."""
+        """Remember that the ledger has these hours."""
         self._saved |= hours
 
 

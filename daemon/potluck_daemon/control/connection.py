@@ -1,6 +1,4 @@
-"""Asks the kernel who is at the other end of a Unix socket, and decides whether they may call this daemon.
-
-One caller's connection: reads its lines, and writes answers and news.
+"""One caller's connection: finds out who is at the other end, reads lines, and writes answers and news.
 
 Whatever a caller may hold up has a time limit, and whatever it may fill has a size limit, so one that is stuck or
 hostile costs its own connection for a few seconds at most.
@@ -28,25 +26,28 @@ from potluck_daemon.control.events import Broadcast, Subscription
 
 @dataclass(frozen=True, slots=True)
 class Peer:
+    """The user at the other end, as the kernel recorded it."""
+
     uid: int
     gid: int
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """The rule for callers: the daemon's own user, and for a system service also root and one group."""
+    """The rule who may call: the daemon's own user, and for a system service also root and one group."""
 
     uid: int
     group: str | None = None
 
     def allows(self, peer: Peer) -> bool:
+        """Return whether this user may call."""
         if peer.uid == self.uid:
             return True
         return self.group is not None and (peer.uid == 0 or _is_member(peer, self.group))
 
 
 def peer_of(connection: socket.socket) -> Peer:
-    """Return the credentials that the kernel noted when the peer connected.
+    """Return the credentials that the kernel recorded when the peer connected.
 
     Raises:
         OSError: this platform has no way to ask.
@@ -58,7 +59,7 @@ def peer_of(connection: socket.socket) -> Peer:
 
 
 def _local_peer_cred(connection: socket.socket) -> Peer:
-    """macOS and the BSDs: `struct xucred` of <sys/ucred.h> by getsockopt(SOL_LOCAL = 0, LOCAL_PEERCRED = 1)."""
+    """Read `struct xucred` of <sys/ucred.h>, on macOS and BSDs, by getsockopt(SOL_LOCAL = 0, LOCAL_PEERCRED = 1)."""
     raw = connection.getsockopt(0, 1, 76)
     _version, uid, num_groups, gid = struct.unpack_from("=IIh2xI", raw)
     if num_groups < 1:
@@ -76,11 +77,11 @@ def _is_member(peer: Peer, group: str) -> bool:
 
 
 _MAX_BLANKS = 100  # bytes before a request
-_CLOSE_S = 0.5  # for a caller to read its answer: closing with unread input would reset the connection
+_CLOSE_S = 0.5  # time for a caller to read its answer: closing with unread input would reset the connection
 
 
 class LineError(PotluckError):
-    """Answers a request with an error, or ends a connection with one. `code`: of `lines`."""
+    """The answer to a bad request, or the end of a connection. `code`: an error code of `lines`."""
 
     def __init__(self, code: str, message: Sentence, *, hint: Sentence = NOTHING) -> None:
         super().__init__(message, hint=hint)
@@ -89,17 +90,21 @@ class LineError(PotluckError):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
+    """What one caller may take."""
+
     max_connections: int = 64
-    request_timeout_s: float = 5.0  # from the first byte of a request to its last, and from connecting to the first
-    idle_timeout_s: float = 60.0  # without a request or a subscription
-    write_timeout_s: float = 5.0  # for a caller that does not read
+    request_timeout_s: float = (
+        5.0  # limit from a request's first byte to its last, and from connecting to the first byte
+    )
+    idle_timeout_s: float = 60.0  # limit without a request or a subscription
+    write_timeout_s: float = 5.0  # limit for a caller that does not read
 
 
 class Connection:
-    """Raises OSError, which includes TimeoutError, where the caller has left or is stuck.
+    """A connection. Methods raise OSError, which includes TimeoutError, if the caller has left or is stuck.
 
     Attributes:
-        is_stranger: it has made no request so far.
+        is_stranger: the caller has made no request so far.
     """
 
     def __init__(
@@ -114,7 +119,7 @@ class Connection:
         self._news: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
-        """Return the next line that is not blank; empty: the caller has hung up. Raises LineError."""
+        """Return the next line that is not blank; empty if the caller has hung up. Raises LineError."""
         limits = self._limits
         quiet_s = limits.idle_timeout_s if self._subscription is None else None
         if self.is_stranger:
@@ -136,18 +141,19 @@ class Connection:
             raise LineError(lines.BAD_REQUEST, sentence("the request did not arrive in time")) from None
 
     async def write(self, data: bytes) -> None:
+        """Write a line, and wait until the caller has taken it."""
         self._writer.write(data)
         async with asyncio.timeout(self._limits.write_timeout_s):
             await self._writer.drain()
 
     def follow(self, subscription: Subscription) -> None:
-        """Write what a subscription brings from now on, in place of an earlier one."""
+        """Write the news of a subscription as they come, in place of those of an earlier one."""
         self._unfollow()
         self._subscription = subscription
         self._news = start_task(self._write_news(subscription))
 
     async def close(self) -> None:
-        """Write no more news, and let the caller read to the end."""
+        """Write no more news, let the caller read to the end, and close."""
         self._unfollow()
         with contextlib.suppress(OSError):
             self._writer.write_eof()
@@ -159,6 +165,7 @@ class Connection:
             await self._writer.wait_closed()
 
     async def abort(self) -> None:
+        """Close at once."""
         self._unfollow()
         self._writer.transport.abort()
         await cancel_and_wait(self._news)
@@ -173,4 +180,4 @@ class Connection:
             while True:
                 await self.write(await subscription.next())
         except OSError:
-            self._writer.transport.abort()  # which ends the reading, too
+            self._writer.transport.abort()  # this ends the reading, too

@@ -1,6 +1,6 @@
 """Publishes the news of each topic to many readers. Each gets the newest of every topic, and every transition.
 
-A reader that falls behind loses intermediate values, never the last. Transitions are few and kept up to a limit.
+A reader that falls behind loses intermediate values, never the last one. Transitions are few and kept up to a limit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Broadcast:
         return subscription
 
     def end(self, subscription: Subscription) -> None:
-        """Give a reader nothing more."""
+        """End a reader's subscription."""
         self._subscriptions.discard(subscription)
         if not self._subscriptions:
             self._has_readers.clear()
@@ -48,39 +48,40 @@ class Broadcast:
 
     def publish(self, topic: str, value: object) -> None:
         """Publish the news of a topic of `schema.EVENT_TYPES`."""
-        said = news(topic, value)
+        encoded = news(topic, value)
         for subscription in self._subscriptions:
-            subscription.put(topic, said)
+            subscription.put(topic, encoded)
 
 
 class Subscription:
-    """The lines that wait for one reader."""
+    """The lines that one reader has not taken yet."""
 
     def __init__(self, topics: Collection[str]) -> None:
         self._topics = topics
         self._waiting: OrderedDict[tuple[str, bytes], None] = OrderedDict()
         self._arrived = asyncio.Event()
 
-    def put(self, topic: str, said: bytes) -> None:
+    def put(self, topic: str, news_line: bytes) -> None:
+        """Add a line, in place of an older one about the same topic."""
         if self._topics and topic not in self._topics:
             return
         if topic != TRANSITION_EVENT:
             for key in [key for key in self._waiting if key[0] == topic]:
                 del self._waiting[key]
-        self._waiting[topic, said] = None
+        self._waiting[topic, news_line] = None
         if len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         self._arrived.set()
 
     async def next(self) -> bytes:
-        """Return the oldest waiting line, as soon as there is one."""
+        """Return the oldest waiting line as soon as there is one."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        (_, said), _ = self._waiting.popitem(last=False)
-        return said
+        (_, oldest), _ = self._waiting.popitem(last=False)
+        return oldest
 
 
 def news(topic: str, value: object) -> bytes:
-    """Return the line that tells the news of a topic."""
+    """Return the line with the news of a topic."""
     return line(ControlReply(topic=topic, data=Raw(encode(value))))

@@ -1,7 +1,7 @@
-"""Tells programs of the version before, which speak HTTP/1.1 and JSON-RPC, that they are older. For one version.
+"""Answers programs of the version before, which speak HTTP/1.1 and JSON-RPC, that they are older. For one version.
 
-An update leaves their app open, and their `potluck update` asks the new daemon who it is. They get that answer and no
-other.
+An update leaves their app open, and their `potluck update` asks the new daemon for its version. They get that answer
+and no other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The control server: answers requests and sends news over a Unix socket, in lines of `potluck_control.api.messages`.
 
-Life of a request: the kernel says who connected (`peers`), `connection` reads a line, its parameters become the
-method's class, and the daemon's handler answers it.
+Life of a request: the kernel says who connected, `Connection` reads a line, its parameters become the method's class,
+and the daemon's handler answers it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ControlServer:
         self._connections: dict[asyncio.Task[None], Connection] = {}  # oldest first
 
     async def start(self) -> None:
-        """Bind, and replace a socket file that a dead daemon left (the lock says that it is dead).
+        """Bind. Replace a socket file that a dead daemon left; the instance lock says that it is dead.
 
         Raises:
             UsageError: the path is too long for a socket.
@@ -82,11 +82,11 @@ class ControlServer:
             os.umask(before)
         self._bound = _file_at(self._path)
 
-    async def keep(self, path: Path) -> bool:
-        """Bind again if the socket file is gone or belongs at `path` now; connections stay. Return whether it did.
+    async def rebind_if_gone(self, path: Path) -> bool:
+        """Bind again if the socket file is gone or belongs at another `path`; connections stay. Return whether it did.
 
         Raises:
-            UsageError, OSError: as `start`. The next call tries again.
+            UsageError, OSError: as for `start`. The next call tries again.
         """
         if path == self._path and self._bound is not None and _file_at(path) == self._bound:
             return False
@@ -109,7 +109,7 @@ class ControlServer:
         self._bound = None
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection. Whatever happens to it happens to no other."""
+        """Serve one connection. Its failures concern no other."""
         task = asyncio.current_task()
         assert task is not None
         connection = self._connections[task] = Connection(reader, writer, self._limits, self._broadcast)
@@ -132,7 +132,7 @@ class ControlServer:
             await connection.abort()
 
     def _admit(self, writer: asyncio.StreamWriter) -> None:
-        """Raise LineError for another user's caller, or one too many."""
+        """Raise LineError for a caller of another user, or for one too many."""
         peer = peer_of(writer.get_extra_info("socket"))
         if not self._rule.allows(peer):
             log.warning("control connection of user %d refused", peer.uid)
@@ -141,11 +141,11 @@ class ControlServer:
             oldest = next(task for task, connection in self._connections.items() if connection.is_stranger)
             if oldest is asyncio.current_task():
                 raise LineError(lines.BUSY, sentence("too many connections"))
-            self._connections.pop(oldest)  # it ends soon, and does not count until then
+            self._connections.pop(oldest)  # it ends soon, and no longer counts
             oldest.cancel()
 
     async def _converse(self, connection: Connection) -> None:
-        """Answer one request after the other, until the caller hangs up."""
+        """Answer one request after the other until the caller hangs up."""
         while text := await connection.read():
             # A web page that reaches the socket through some forwarder begins with a line of HTTP, and must not get on
             # to a line that it chose. So the first line that is no request ends the connection.
@@ -164,7 +164,7 @@ class ControlServer:
             except LineError as error:
                 told = lines.failure(error.code, error, request.id)
             await connection.write(told)
-            await asyncio.sleep(0)  # others get their turn, also if this caller sent many requests at once
+            await asyncio.sleep(0)  # let other callers have their turn
 
     async def _answer(self, request: lines.ControlRequest, connection: Connection) -> object:
         """Return the result of a request. Raises LineError."""
@@ -188,13 +188,13 @@ class ControlServer:
             raise LineError(lines.INTERNAL, message, hint=sentence("`potluck logs` has the details")) from error
 
     async def _subscribe(self, connection: Connection, topics: tuple[str, ...]) -> schema.Empty:
-        """Tell the present status, and all that follows."""
+        """Send the present status, and all news that follow."""
         status = news(schema.STATUS_EVENT, await self._handlers[schema.STATUS.name](schema.Empty()))
         if self._broadcast.num_readers >= MAX_READERS:
             raise LineError(lines.BUSY, sentence("too many subscribers"))
         subscription = self._broadcast.subscribe(topics)
         subscription.put(schema.STATUS_EVENT, status)
-        connection.follow(subscription)  # which writes nothing before the answer: nobody else runs until then
+        connection.follow(subscription)  # the answer is written first, because no other task runs until then
         return schema.Empty()
 
 

@@ -1,4 +1,4 @@
-"""Writes the bundle for somebody who helps: all that explains this machine's problems, without anything private."""
+"""Writes the bundle for somebody who helps: everything that explains this machine's problems, and nothing private."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fill_bundle(handle: int, path: Path, scene: Scene, own_words: Iterable[str])
 
 
 def words_of_person() -> tuple[str, ...]:
-    """Return what names the user and the machine. In a container, the user may have no entry."""
+    """Return words that name the user and the machine. In a container, the user may have no entry."""
     with contextlib.suppress(KeyError):
         return pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname()
     return os.environ.get("HOME", ""), socket.gethostname()
@@ -76,7 +76,9 @@ def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
 
 
 def _private_words(scene: Scene) -> list[str]:
-    served = scene.status.swarm if scene.status is not None else None  # the daemon's, whose file may be damaged now
+    served = (
+        scene.status.swarm if scene.status is not None else None
+    )  # the daemon's view, because the file may be damaged now
     words = [swarm.name for swarm in (scene.swarm, served) if swarm is not None]
     serve, chosen = scene.loaded.settings.serve, JoinedSwarms(scene.places.swarms_file).names()
     return [*words, *filter(None, (serve.swarm, serve.name, chosen.person, chosen.computer))]
@@ -88,7 +90,7 @@ def _versions() -> dict[str, str]:
 
 
 def redact_words(text: str, words: Iterable[str]) -> str:
-    """Redact a text, home folders and private `words` in it; words of one letter stay."""
+    """Return the text without secrets, home folders and the private `words`; words of one letter stay."""
     text = re.sub(r"/(home|Users)/[^/\s'\",:]+", "~", redact(text))
     for word in sorted(words, key=len, reverse=True):
         if len(word) > 1:

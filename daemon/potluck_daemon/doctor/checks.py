@@ -28,7 +28,7 @@ from potluck_daemon.settings.store import load_settings
 log = logging.getLogger(__name__)
 
 
-# A check of what the scene already holds measures nothing.
+# A check of something that the scene already holds measures nothing.
 CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Scene, Any], Diagnosis]], ...] = (
     (sentence("Are the settings right?"), lambda _: None, computer.judge_settings),
     (sentence("Does the daemon run?"), lambda _: version("potluck"), computer.judge_daemon),
@@ -46,9 +46,10 @@ CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Scene, Any], Dia
 
 
 def read_scene(places: Places, found: Status | PotluckError) -> Scene:
-    """Read what all checks start from; `found`: the running daemon's status, or why there is none.
+    """Read what all checks start from. Never raises for what files hold.
 
-    Never raises for what files hold.
+    Args:
+        found: the running daemon's status, or why there is none.
     """
     loaded = load_settings(places.settings_file)
     file = StateFile(places.state_file)

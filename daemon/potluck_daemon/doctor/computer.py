@@ -1,6 +1,6 @@
 """Checks of this computer: Potluck's own parts, the hardware and the desktop.
 
-The functions that measure find what the scene does not hold. The judges are pure.
+Functions that measure find what the scene does not hold. Judges are pure.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ _WORKS = (ProbeState.WATCHING, ProbeState.SEEN)
 
 
 class Disks(NamedTuple):
+    """The disks of state and downloads."""
+
     state: Path
     is_state_writable: bool
     state_free_bytes: int
@@ -46,6 +48,8 @@ class Disks(NamedTuple):
 
 
 class Clock(NamedTuple):
+    """What this computer's clock says."""
+
     now: float  # Unix seconds
     is_synchronised: bool | None = None  # None: the kernel does not report it
 

@@ -1,4 +1,4 @@
-"""The state that every check starts from, and what a check answers."""
+"""The state that every check starts from, and the answer of a check."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks of the network: the engine's port, whether others reach it, the swarm, and who may use the gateway.
 
-The functions that measure find what the scene does not hold. The judges are pure.
+Functions that measure find what the scene does not hold. Judges are pure.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def judge_port(scene: Scene, is_taken: bool) -> Diagnosis:
 
 
 def judge_reach(scene: Scene, addresses: tuple[str, ...]) -> Diagnosis:
-    """Judge by what members found that tried to dial this machine, else by its own addresses alone."""
+    """Judge by the reports of members that tried to dial this machine, else by its own addresses alone."""
     if not addresses:
         problem = no_network()
         return Diagnosis(ERROR, problem.sentence, problem.advice)

@@ -1,6 +1,6 @@
-"""The hardware that decides which build of torch fits: GPUs, drivers, C library, processor, interpreter.
+"""Reads the hardware that decides which build of torch fits: GPUs, drivers, C library, processor, interpreter.
 
-It is read from NVIDIA's library, the kernel's files and macOS, without torch. This module decides nothing.
+The sources are NVIDIA's library, the kernel's files and macOS; torch is not needed. This module decides nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ _INTEGRATED = "0000:00:02.0"  # where graphics inside Intel's processors are on 
 
 
 class Vendor(StrEnum):
+    """The makers of GPUs for which torch has builds."""
+
     NVIDIA = "NVIDIA"
     AMD = "AMD"
     INTEL = "Intel"
@@ -44,6 +46,8 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
+    """What a machine has, as far as it matters for torch."""
+
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""  # the version of NVIDIA's driver; empty: none
     glibc: tuple[int, int] | None = None  # None: another C library, or another system than Linux
@@ -54,7 +58,7 @@ class Hardware:
 
 
 def read_hardware(sysfs: Path = Path("/sys")) -> Hardware:
-    """Look at this machine."""
+    """Return what this machine has."""
     reader = NvmlReader()
     try:
         nvidia, problem = tuple(map(_nvidia_gpu, reader.read(for_setup=True))), reader.problem
@@ -137,7 +141,7 @@ def _property(properties: Path, name: str) -> int:
 
 
 def _sensor(device: Path, name: str, units: int) -> float | None:
-    """Return the reading of a device's own sensor; the kernel counts in `units` of what is returned."""
+    """Return the reading of a device's own sensor, which the kernel multiplies by `units`."""
     found = (_number(path) for path in sorted(device.glob(f"hwmon/hwmon*/{name}")))
     return next((value / units for value in found if value is not None), None)
 

@@ -1,7 +1,7 @@
 """Finds the packages of an environment: the files that fit this machine, with their addresses and hashes.
 
-Versions and hashes come from the lists that this version of Potluck brings. A build of torch without a list is looked
-up once on its own index; what was found then is kept with its hashes, and nothing else is installed afterwards.
+Versions and hashes come from lists that are part of this version of Potluck. A build of torch without a list is looked
+up once on its own index; the result is kept with its hashes, and nothing else is installed afterwards.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Package:
 
 
 def find_packages(plan: EnvironmentPlan) -> tuple[Package, ...]:
-    """Return the files to install, and keep them in the plan's lock, which an earlier try may have left.
+    """Return the files to install, and write them to the plan's lock, which an earlier attempt may have left.
 
     Raises:
         PackagesMissingError: no index has them, or none answers.
-        PotluckError: an index offers other files than were fixed.
+        PotluckError: an index offers other files than the lists.
     """
     base, lock, variant = plan.requirements.read_text(), plan.lock, plan.choice.variant
     fixed = hashes_of(base)
@@ -79,7 +79,7 @@ def find_packages(plan: EnvironmentPlan) -> tuple[Package, ...]:
 
 
 def needs_of(base: str) -> str:
-    """Return what to look up: the versions of `base`, and torch without the build that `base` names."""
+    """Return the requirements to look up: the versions of `base`, and torch without the build that `base` names."""
     pins = [f"{match[1]}=={match[2]}{match[3].rstrip()}" for match in _ENTRY.finditer(base) if match[1] != "torch"]
     return "\n".join((*pins, f"torch=={TORCH}", ""))
 

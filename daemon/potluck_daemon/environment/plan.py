@@ -1,10 +1,7 @@
-"""Checks, before a byte is fetched, for anything that would make an installation fail half an hour later.
+"""Plans an environment: the build of torch for this machine, the folder, the packages, and what would make it fail.
 
-Plans an environment: the build of torch for this machine, the folder, and where its packages come from.
-
-The state of the engine's environment: what is in use, what would fit this machine, and what stands in its way.
-
-The app's first run, its pages and `potluck setup` show it.
+The checks run before a byte is fetched, because an installation that fails does so after half an hour. The app's first
+run, its pages and `potluck setup` show the state of the environment that is in use beside the plan.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ from potluck_daemon.environment.variants import (
     offered_variants,
 )
 
-MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
+MIN_MACOS = (14, 0)  # torch's only build for Macs is macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
 _Problem = tuple[Sentence, Sentence]
@@ -47,14 +44,14 @@ _Problem = tuple[Sentence, Sentence]
 
 
 def preflight_findings(machine: Hardware, choice: Choice, folder: Path, *, is_lost: bool = False) -> list[Finding]:
-    """Check everything that may stand in the way; an error means that it cannot work.
+    """Check everything that may make it fail. An error means that it cannot work.
 
     Args:
         folder: where the environment will lie.
         is_lost: somebody chose this folder, and it has disappeared.
     """
     needed = choice.variant.download_bytes + choice.variant.disk_bytes
-    free = free_bytes(folder) + disk_usage_bytes(folder / "wheels")  # which an earlier attempt fetched
+    free = free_bytes(folder) + disk_usage_bytes(folder / "wheels")  # an earlier attempt may have fetched wheels
     room = sentence("{free} are free, {least} are needed at most", free=Size(free), least=Size(needed))
     more = sentence("make room, or choose a folder on another disk with --folder")
     chosen = sentence("{why}: variant {what}", why=choice.why, what=choice.variant.name)
@@ -75,7 +72,7 @@ def preflight_findings(machine: Hardware, choice: Choice, folder: Path, *, is_lo
 def _finding(
     check: Sentence, found: Sentence, problems: Iterator[_Problem], subject: Subject = Subject.UNKNOWN
 ) -> Finding:
-    """Return the first problem, or what was found."""
+    """Return a finding with the first problem, or with what was found if there is none."""
     problem = next(problems, None)
     if problem is None:
         return Finding(check, Severity.OK, found, subject=subject)
@@ -122,12 +119,12 @@ def _in_the_folder(folder: Path, is_lost: bool) -> Iterator[_Problem]:
 
 
 _ID_LETTERS = 10
-_PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.py` writes it
+_PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # the form in which `installer/lock.py` writes it
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentPlan:
-    """The environment to make. `wheels`: take all wheels from this folder."""
+    """An environment to make. `wheels`: a folder to take all wheels from."""
 
     store: Store
     machine: Hardware
@@ -159,12 +156,12 @@ class EnvironmentPlan:
 
     @property
     def fallback(self) -> EnvironmentPlan | None:
-        """The plan to try when the packages of this one are not to be had."""
+        """The plan to try when no index has the packages of this one."""
         choice = fallback(self.machine, self.choice)
         return None if choice is None else replace(self, choice=choice)
 
     def findings(self) -> list[Finding]:
-        """Check everything that may stand in the way; an error means that it cannot work."""
+        """Check everything that may make it fail. An error means that it cannot work."""
         root, usual = self.store.root, self.usual
         is_lost = usual is not None and usual.is_symlink() and not usual.exists() and usual.resolve() == root
         return preflight_findings(self.machine, self.choice, root, is_lost=is_lost)
@@ -183,7 +180,7 @@ def variant_for(machine: Hardware, variant: str) -> Choice:
 
 
 def root_for(usual: Path, folder: Path | None) -> Path:
-    """Return where environments would lie in `folder`, without changing anything. Raises UsageError."""
+    """Return where environments would be if the user chose `folder`; change nothing. Raises UsageError."""
     if folder is None:
         return usual.resolve()
     chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
@@ -210,13 +207,13 @@ def settle_root(usual: Path, root: Path) -> None:
 def make_plan(
     usual: Path, machine: Hardware, variant: str, folder: Path | None, *, wheels: Path | None = None
 ) -> EnvironmentPlan:
-    """Plan the environment for what a person asked for. Raises UsageError."""
+    """Plan the environment that a person asked for. Raises UsageError."""
     root = root_for(usual, folder)
     return EnvironmentPlan(Store(root), machine, variant_for(machine, variant), wheels, usual)
 
 
 def requirements_of(variant: str) -> Path:
-    """Return the file that lists the variant's packages. Not every version comes with all of them."""
+    """Return the file that lists the variant's packages. Not every version of Potluck has one for each variant."""
     return resource("engine") / f"{variant}.txt"
 
 
@@ -240,15 +237,15 @@ def digest(requirements: Path) -> str:
 
 
 class SetupRequest(Struct, frozen=True):
-    """What the process that makes an environment is asked for. `engines`: the daemon's own folder of environments."""
+    """The request to the process that makes an environment. `engines`: the daemon's folder of environments."""
 
     engines: str
     asked: BeginParams = BeginParams()
-    rolls_back: bool = False  # to the environment before this one, instead
+    rolls_back: bool = False  # True: return to the environment before this one
 
 
 def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams) -> SetupState:
-    """Read the state; blocks. `named`: the setting `serve.python`. `asked`: what to plan for.
+    """Read the state of the environment, and plan for what is `asked`. Blocks. `named`: the setting `serve.python`.
 
     Raises:
         UsageError: there is no such variant, or the folder cannot be chosen.

@@ -1,4 +1,4 @@
-"""Makes the engine's environment, step by step: look, resolve, fetch, install, try, switch.
+"""Makes the engine's environment, step by step: check, resolve, fetch, install, try, switch.
 
 A signal or a power cut may interrupt any step. The environment in use stays in use until the new one has passed its
 trial, and the next attempt uses what was already fetched. Nothing is upgraded unasked.
@@ -74,9 +74,9 @@ def try_environment(folder: Path) -> tuple[str, ...]:
 
 
 def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_environment) -> None:
-    """Make the environment of `plan` and switch to it; one that exists already is tried, and kept if it works.
+    """Make the environment of `plan` and switch to it. One that exists already is tried, and kept if it works.
 
-    Where torch's own index does not have the packages, the build of the default index is made, which is said.
+    Where torch's own index lacks the packages, make the build of the default index, and report that.
 
     Raises:
         PotluckError: it failed; the hint says what to do. The earlier environment is still in use.
@@ -95,12 +95,12 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
 
 def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> None:
     on_progress(WorkProgress(sentence("checking this machine")))
-    if _there(plan) is None:
+    if _existing(plan) is None:
         _refuse_hopeless(plan)
     if plan.usual is not None:
         settle_root(plan.usual, plan.store.root)
     with plan.store.lock():
-        folder = _there(plan)
+        folder = _existing(plan)
         if folder is None or not _still_works(folder, on_progress, trial):
             _refuse_hopeless(plan)
             folder = _make(plan, on_progress, trial)
@@ -114,7 +114,7 @@ def _refuse_hopeless(plan: EnvironmentPlan) -> None:
             raise PotluckError(finding.text, hint=finding.advice)
 
 
-def _there(plan: EnvironmentPlan) -> Path | None:
+def _existing(plan: EnvironmentPlan) -> Path | None:
     """Return the folder of an environment that fits the plan already; None if there is none."""
     wanted = (plan.choice.variant.name, digest(plan.requirements), plan.python)
     for folder in (plan.store.current(), plan.store.previous(), plan.store.root / plan.name):
@@ -125,7 +125,7 @@ def _there(plan: EnvironmentPlan) -> Path | None:
 
 
 def _still_works(folder: Path, on_progress: OnProgress, trial: Trial) -> bool:
-    """Return whether an existing environment passes its trial: files may be missing, or the driver another one."""
+    """Return whether an existing environment passes its trial. Files may be missing, or the driver may be new."""
     on_progress(WorkProgress(sentence("testing the existing environment")))
     try:
         trial(folder)
@@ -185,16 +185,16 @@ def _fetch_all(packages: tuple[Package, ...], folder: Path, on_progress: OnProgr
     for number, package in enumerate(packages, 1):
         text = sentence("downloading {what} ({number} of {all})", what=package.name, number=number, all=len(packages))
 
-        def tell(done: int, before: int = before, text: Sentence = text) -> None:
+        def on_bytes(done: int, before: int = before, text: Sentence = text) -> None:
             on_progress(WorkProgress(text, before + done, max(total, before + done)))
 
         path = folder / package.file
-        fetch(package.url, path, package.sha256, tell, num_bytes=package.num_bytes)
+        fetch(package.url, path, package.sha256, on_bytes, num_bytes=package.num_bytes)
         before += path.stat().st_size
 
 
 def _add_potluck(folder: Path) -> None:
-    """Have the engine import Potluck from the daemon's own files, so that an update changes both."""
+    """Make the engine import Potluck from the daemon's own files, so that an update changes both."""
     (packages,) = (folder / "lib").glob("python*/site-packages")
     # Paths stay unresolved: in an installation with several versions a link in them leads to the one in use.
     places = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""The engine's environments on disk: the current one, the one before it, and unfinished ones.
+"""Keeps the engine's environments on the disk: the current one, the one before it, and unfinished ones.
 
     ROOT/current, ROOT/previous    links to folders beside them; a switch replaces `current` in one step
     ROOT/cpu-1a2b3c4d/             an environment, with `environment.json` once it passed its trial
@@ -39,8 +39,8 @@ class EnvironmentManifest:
     variant: str
     torch: str
     requirements: str  # digest of the requirements file
-    python: str  # as `3.11`
-    devices: tuple[str, ...]  # that its trial computed on
+    python: str  # such as `3.11`
+    devices: tuple[str, ...]  # the devices that its trial computed on
     made_at: float
 
 
@@ -71,7 +71,7 @@ class Store:
             yield
 
     def free(self, name: str) -> Path:
-        """Return a folder of that name, or one beside it while it is in use until the new one has proved itself."""
+        """Return a folder of that name, or another one beside it if that is still in use."""
         places = (self.root / other for other in (name, f"{name}-2", f"{name}-3"))
         return next(place for place in places if place not in (self.current(), self.previous()))
 
@@ -80,6 +80,7 @@ class Store:
         return self._linked(_CURRENT)
 
     def previous(self) -> Path | None:
+        """Return the folder of the environment before that; None if there is none."""
         return self._linked(_PREVIOUS)
 
     def orphan(self) -> EnvironmentManifest | None:
@@ -90,7 +91,7 @@ class Store:
     def finish(self, folder: Path, manifest: EnvironmentManifest) -> None:
         """Write the manifest that makes the environment count.
 
-        Everything else is on the disk before: a power cut must not leave a manifest without its environment.
+        Everything else is written to the disk first: a power cut must not leave a manifest without its environment.
         """
         os.sync()
         write_atomically(folder / _MANIFEST, encode(manifest), mode=0o644)
@@ -108,7 +109,7 @@ class Store:
         kept = {self.current(), self.previous()}
         for path in self.root.iterdir():
             if path.is_dir() and not path.is_symlink() and path not in kept:
-                (path / _MANIFEST).unlink(missing_ok=True)  # it does not count any more, however much of it is left
+                (path / _MANIFEST).unlink(missing_ok=True)  # whatever is left of it no longer counts
                 shutil.rmtree(path, ignore_errors=True)
 
     def _linked(self, name: str) -> Path | None:
@@ -130,6 +131,7 @@ def _manifest(folder: Path) -> EnvironmentManifest | None:
 
 
 def interpreter(folder: Path) -> Path:
+    """Return the Python of the environment in `folder`."""
     return folder / "bin" / "python"
 
 
@@ -140,5 +142,5 @@ def engine_python(places: Places, named: str) -> str:
 
 
 def has_torch(python: str) -> bool:
-    """Return whether an engine can run there. An interpreter made or named for it is trusted to have torch."""
+    """Return whether an engine can run there. An interpreter that was made or named for it is trusted to have torch."""
     return python != sys.executable or find_spec("torch") is not None

@@ -1,6 +1,6 @@
-"""Finds and runs uv, the installer of Python packages that comes with Potluck, and says its failures in plain words.
+"""Finds and runs uv, the installer of Python packages that comes with Potluck, and explains its failures.
 
-Every call says where packages come from: a folder of wheels, or the indexes of the user's own configuration.
+Every call names the source of packages: a folder of wheels, or the indexes of the user's own configuration.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from potluck.sentences import sentence
 from potluck.unreachable import why_unreachable
 
 _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
-_MAX_WORDS = 400  # letters of uv's output that people get to read
+_MAX_WORDS = 400  # letters of uv's output that people read
 _OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _URL = re.compile(r"https?://[^\s)`]+")
 _UNKNOWN = re.compile(r"Because (?:there is no version of )?([A-Za-z0-9._-]+)(?:\{[^}]*\})?(==[^\s,]+)?")
@@ -34,7 +34,7 @@ class PackagesMissingError(NetworkError):
 
 
 def source_options(build: str, folder: Path | None = None) -> list[str]:
-    """Return uv's options that say where packages come from.
+    """Return uv's options for the source of packages.
 
     Args:
         build: torch's build by uv's own name for it, whose index is used if the user set no source; empty: the default.
@@ -81,7 +81,7 @@ def run_uv(arguments: Sequence[str | Path], *, cache: Path) -> None:
 
 
 def uv_failure(said: str, folder: Path) -> PotluckError:
-    """Return the error for what uv printed; `folder` is where it was to write."""
+    """Return the error that explains what uv printed. `folder`: where it was to write."""
     words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
     low = words.lower()
     number = next((number for number in _OF_DISKS if f"os error {number})" in low), 0)

@@ -3,7 +3,7 @@
 The table is what torch 2.13 ships (RELEASE.md of pytorch, its compatibility and CUDA support matrices: CUDA 12.6 for
 Maxwell to Hopper, 13.0 for Turing to Blackwell, 12.8 dropped, 13.2 experimental, ROCm 7.2, whose list of instruction
 sets lacks gfx1103 and gfx1031 to gfx1036). uv knows the index of each build by its name. Its own choice
-(`--torch-backend auto`) is not taken, because it sees neither compute capabilities nor whether graphics are a part of
+(`--torch-backend auto`) is not used, because it knows neither compute capabilities nor whether graphics are a part of
 the processor; see decision 0024. The self-test asks torch itself, once it is installed, which kernels it really has.
 """
 
@@ -42,10 +42,12 @@ class TorchVariant:
     is_verified: bool = False  # Potluck's own tests install and run it
 
     def exists_for(self, machine: Hardware) -> bool:
+        """Return whether torch has this build for the machine's processor and system."""
         is_for_mac = self.vendor is Vendor.APPLE
         return machine.architecture in self.architectures and (machine.macos is not None) is is_for_mac
 
     def runs_on(self, gpu: Gpu, machine: Hardware, driver: int) -> bool:
+        """Return whether this build computes on the GPU with a driver of this major version."""
         if gpu.vendor is not self.vendor or gpu.is_integrated or not self.exists_for(machine):
             return False
         if gpu.vendor is Vendor.NVIDIA:
@@ -68,13 +70,13 @@ VARIANTS = {variant.name: variant for variant in _TABLE}
 
 
 def offered_variants(machine: Hardware) -> tuple[str, ...]:
-    """Return the names of the variants that set-up can make there."""
+    """Return the names of the variants that can be installed on the machine."""
     return tuple(name for name, variant in VARIANTS.items() if variant.exists_for(machine))
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen variant and, for people, `why`; `advice` says how to have more of the hardware used, if one can."""
+    """The chosen variant, and why. `advice`: how to have more of the hardware used; empty if nothing helps."""
 
     variant: TorchVariant
     why: Sentence
@@ -118,7 +120,7 @@ def fallback(machine: Hardware, choice: Choice) -> Choice | None:
 
 
 def _better_driver(gpu: Gpu, machine: Hardware, driver: int) -> Sentence:
-    """Return which driver makes the GPU usable; nothing if no driver does."""
+    """Return advice on the driver that makes the GPU usable; empty if no driver does."""
     needed = min((v.min_driver for v in _TABLE if v.runs_on(gpu, machine, _ANY_DRIVER)), default=0)
     if driver >= needed:
         return NOTHING

@@ -1,4 +1,4 @@
-"""Says whether something of this computer may listen at an address, as the settings want it, and who does already."""
+"""Decides whether Potluck may listen at an address, finds a free port, and finds which program has a port."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from contextlib import suppress
 
 import psutil
 
-from potluck.p2p.listening import is_loopback
+from potluck.p2p.listening import everywhere, is_loopback, tcp_ports, with_free_ports
 from potluck.sentences import NOTHING, Sentence, sentence
+
+USUAL_PORT = 31337
+_STEP = 16  # distance between two tries, each of which covers several ports
+
+
+def free_port() -> int:
+    """Return the usual port if it is free for IPv4 and IPv6, else one of the next ports; never 0, which means any."""
+    near = (tcp_ports(with_free_ports(everywhere(port)))[0] for port in range(USUAL_PORT, 1 << 16, _STEP))
+    return next(filter(None, near), USUAL_PORT)
 
 
 def listening_problem(section: str, address: str, *, is_allowed: bool) -> Sentence:
-    """Return why nothing listens at SECTION.address; nothing if it may. `is_allowed`: SECTION.allow_remote."""
+    """Return why Potluck may not listen at SECTION.address; empty if it may. `is_allowed`: SECTION.allow_remote."""
     try:
         ipaddress.ip_address(address)
     except ValueError:

@@ -1,12 +1,8 @@
-"""Has launchd on macOS start daemon and tray app when the user logs in, each by a LaunchAgent of its own.
+"""Reads and sets what starts at log-in: the desktop starts the tray app, systemd the daemon; launchd both on a Mac.
 
-An agent is a file in `~/Library/LaunchAgents`, which launchd reads at the next log-in. The system's settings can switch
-it off without touching the file. This follows Apple's manual (launchd.plist(5), launchctl(1)), and only a fake
-`launchctl` has tested it. Everything here blocks.
-
-Reads and sets what starts at log-in: the desktop starts the tray app, systemd the daemon; launchd both on a Mac.
-
-The state is always read anew, and nothing starts or ends now. Everything here blocks.
+On macOS each has a LaunchAgent, a file in `~/Library/LaunchAgents` that launchd reads at the next log-in; the system's
+settings can switch it off without touching the file. This follows Apple's manual (launchd.plist(5), launchctl(1)), and
+only a fake `launchctl` has tested it. The state is always read anew, and nothing starts or ends now. Everything blocks.
 Source: freedesktop.org's desktop application autostart specification.
 """
 

@@ -1,4 +1,4 @@
-"""Keep root out of folders that another user can write to.
+"""Keeps root out of folders that another user can write to.
 
 The system service's user owns the state folder and may put anything there: a link, a program, a pipe. A command that
 root runs therefore becomes that user before it reads, writes or runs anything below the folder.

@@ -1,6 +1,6 @@
-"""Reports the daemon's state to systemd by its notification protocol, sd_notify(3).
+"""Has systemd start the daemon, for one user or for the machine, and reports the daemon's state to it.
 
-Has systemd start the daemon, for one user or for the machine: writes the units, and calls systemctl.
+The units are written here, and systemctl is called. The reports follow sd_notify(3).
 """
 
 from __future__ import annotations
@@ -22,21 +22,28 @@ from potluck.sentences import Sentence, sentence
 
 
 class ServiceManager:
-    """The connection to systemd. Without a service manager that listens, nothing is sent."""
+    """Reports the daemon's state to the service manager, if there is one that listens.
+
+    Attributes:
+        watchdog_s: how often it wants a sign of life; None: never.
+    """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
         self._address = "\0" + address[1:] if address.startswith("@") else address
         usec = environment.get("WATCHDOG_USEC", "")
-        self.watchdog_s = int(usec) / 1e6 if usec.isdecimal() else None  # how often it wants a sign of life
+        self.watchdog_s = int(usec) / 1e6 if usec.isdecimal() else None
 
     def ready(self) -> None:
+        """Report that the daemon has started."""
         self._send("READY=1")
 
     def alive(self) -> None:
+        """Send the watchdog a sign of life."""
         self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
+        """Report that the daemon ends."""
         self._send("STOPPING=1")
 
     def status(self, text: str) -> None:
@@ -55,7 +62,10 @@ class ServiceManager:
 
 UNIT = "potluckd.service"
 STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
-_MARKS = ("# Made by `potluck autostart`", "# Installed by `potluck service install")  # how units of ours begin
+_MARKS = (
+    "# Made by `potluck autostart`",
+    "# Installed by `potluck service install",
+)  # Potluck's own units begin with one of these
 _GPU_GROUPS = ("render", "video")  # they may use a GPU; a unit that names a missing group does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
 _ALL_USERS = Path("/etc/systemd/user")
@@ -97,7 +107,7 @@ def enable_system_service() -> bool:
 
 
 def unit_path(*, is_system: bool) -> Path:
-    """Return the unit that systemd uses: the one written here, else a package's, else where `enable` writes one."""
+    """Return the unit that systemd uses: the one written here, else a package's, else the one to be written."""
     own = (_SYSTEM_FOLDER if is_system else _user_folder()) / UNIT
     packaged = _PACKAGED / ("system" if is_system else "user") / UNIT
     return packaged if packaged.exists() and not own.exists() else own

@@ -27,160 +27,32 @@ lies throttling: the engine serves, but rests part of the time (`duty` below 1) 
 because of heat or power. The reason of the state "serving" then says so. This module does no I/O and reads no clock.
 All times are seconds of one monotonic clock.
 
-Decides whether a small node keeps this computer's place in the swarm while no engine runs. Pure.
+While no engine runs, a standby node may keep this computer's place in the swarm: see `stands_by`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from enum import Enum, StrEnum
+from dataclasses import replace
 
 from potluck_control.processes.engine_messages import MIN_DUTY, Waiting
-from potluck_control.settings import Settings, YieldSettings
+from potluck_control.settings import YieldSettings
 from potluck_control.states import Certainty, Reason, State
 
 from potluck.protocol.codes import DENIALS, INVITE_OVER, Denial
 from potluck.sentences import NOTHING, Sentence, sentence
+from potluck_daemon.policy.model import (
+    PREPARE_S,
+    Decision,
+    EngineOrder,
+    EngineView,
+    Evidence,
+    Inputs,
+    Phase,
+    Presence,
+    Rung,
+)
 from potluck_daemon.settings.state import Pause
-
-PASSING_S = 2.0  # the time between decisions while an engine is offloaded or a state soon passes
-LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
-PREPARE_S = 12.0  # imports take so long on a slow machine, so the process starts this long before it is needed
-SETTLE_S = 2.0  # the longest that the first looks of all probes take
-
-
-class Phase(StrEnum):
-    """The stage of the engine's life, as its supervisor knows it."""
-
-    ENDED = "ended"
-    PREPARING = "preparing"  # the process imports; it holds no device and does not know yet what to serve
-    STARTING = "starting"  # the process runs and has not reached the swarm yet
-    JOINING = "joining"  # it has reached the swarm and reads the blocks
-    ONLINE = "online"
-    OFFLOADING = "offloading"
-    OFFLOADED = "offloaded"  # the process runs without its weights, and the swarm knows
-    RESTORING = "restoring"
-    FINISHING = "finishing"  # open sessions go on, new ones are refused, and the swarm knows
-    STOPPING = "stopping"
-
-
-class Rung(Enum):
-    """The steps of the ladder that the engine climbs down. Each leaves the computer more of its memory."""
-
-    ONLINE = 0
-    FINISHING = 1
-    OFFLOADED = 2
-    PREPARED = 3  # a process that imports, because it is needed soon
-    ENDED = 4
-
-
-class EngineOrder(Enum):
-    """What the supervisor does to bring the engine towards its rung."""
-
-    NOTHING = "nothing"
-    PREPARE = "prepare"
-    START = "start"
-    DRAIN = "drain"
-    OFFLOAD = "offload"
-    RESTORE = "restore"
-    STOP = "stop"
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A confirmed reason to give the device back, or to spare it."""
-
-    reason: Reason
-    who: str | Sentence  # the program or thing, by the name that people know
-    certainty: Certainty = Certainty.CERTAIN
-    since: float = 0.0
-    app: str = ""  # the executable's name
-    gpu: str = ""  # PCI address of the GPU it uses; empty: not known
-    level: float = 0.0  # of heat and power, from 0 (harmless) to 1 (far too much)
-
-
-@dataclass(frozen=True, slots=True)
-class EndedEvidence:
-    """Evidence that has ended."""
-
-    evidence: Evidence
-    ended_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Presence:
-    """What the probes together say; kept by `presence.tracking`."""
-
-    evidence: tuple[Evidence, ...] = ()  # the most certain first
-    over: tuple[EndedEvidence, ...] = ()
-    is_away: bool | None = None  # whether keyboard and mouse are at rest; None: nothing can tell
-    use_since: float = 0.0  # when `is_away` last changed
-    unsure: tuple[Evidence, ...] = ()  # programs to ask the user about; nothing is given back for them
-
-
-@dataclass(frozen=True, slots=True)
-class EngineView:
-    """What the supervisor knows of the engine."""
-
-    phase: Phase = Phase.ENDED
-    serving: Sentence = NOTHING  # "blocks 0:4 of tiny-llama"
-    failure: Sentence = NOTHING  # the last one, kept until the engine serves again
-    retry_at: float | None = None  # the engine is not started before this time
-    is_outdated: bool = False  # it was started for other settings or another swarm
-    sessions: int = 0  # open ones
-    gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
-    lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
-    waiting: Waiting = field(default_factory=Waiting)  # why it cannot get online yet
-    drains: bool = False  # the swarm changed its model, and sessions with the old one may still finish
-    is_stopped: bool = False  # somebody stopped its process
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A state to show, and the order that leads the engine towards its rung."""
-
-    state: State
-    reason: Reason
-    text: Sentence  # without the time it lasts
-    rung: Rung
-    ends: Sentence = NOTHING  # when this state ends; nothing: it is the normal state
-    app: str = ""  # the program it is about, for "never yield for it"
-    app_title: str = ""  # that program, by the name that people know
-    duty: float = 1.0
-    left_s: float | None = None  # until the state ends by itself
-    order: EngineOrder = EngineOrder.NOTHING
-
-    @property
-    def wait_s(self) -> float:
-        """The time until the next decision if nothing happens before."""
-        is_passing = self.rung is Rung.OFFLOADED or self.reason is Reason.QUIET_TIME or self.state is State.STARTING
-        left_s = LONGEST_WAIT_S if self.left_s is None else self.left_s
-        if self.reason is Reason.QUIET_TIME and left_s > PREPARE_S:
-            left_s -= PREPARE_S
-        return min(PASSING_S if is_passing else LONGEST_WAIT_S, left_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """All that a decision depends on, besides the time."""
-
-    settings: Settings
-    engine: EngineView = EngineView()
-    presence: Presence = Presence()
-    obstacles: tuple[Decision, ...] = ()  # the schedule and caps; the most important first
-    is_ending: bool = False
-    finish_left_s: float | None = None  # time to finish open sessions before the daemon ends
-    pause: Pause | None = None
-    pause_left_s: float | None = None  # None: until resumed, or until the game ends
-    swarm: str | None = ""  # its name; None: no swarm joined
-    remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
-    is_applicant: bool = False  # nobody has let this computer in yet
-    is_ticket_over: bool = False  # it is too late for the person's other computer to let this one in
-    has_engine: bool = True  # there is an environment to start it in
-    is_memory_short: bool = False
-    is_settled: bool = True  # every probe has had time for its first looks
-
 
 _PROGRAMS = frozenset({Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY})
 _NEEDS_DEVICE = _PROGRAMS | {Reason.OTHER_USER, Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE}
@@ -219,7 +91,7 @@ def _wish(inputs: Inputs, now: float) -> Decision:
 
 
 def _as_asked(inputs: Inputs) -> Decision | None:
-    """Obey the user and whoever removed this computer, and say what is missing before anything can be served."""
+    """Obey the user and leaders who removed this computer, and name what is missing before anything can be served."""
     if inputs.is_ending or inputs.finish_left_s is not None:
         return _ending(inputs)
     if inputs.pause is not None:
@@ -276,7 +148,7 @@ def _rung(inputs: Inputs, since: float, now: float) -> Rung:
 
 
 def _counts(evidence: Evidence, inputs: Inputs) -> bool:
-    """Leave out heat that throttling can still help, and a game on another GPU if the user wants that."""
+    """Return whether evidence counts: not heat that throttling still helps, nor, if so set, games on other GPUs."""
     if evidence.reason in _SPARED:
         return evidence.level >= 1.0
     gpus = (evidence.gpu, inputs.engine.gpu)
@@ -291,7 +163,7 @@ def _program(evidence: Evidence) -> tuple[str, str]:
 
 
 def _texts(evidence: Evidence, quiet_s: float) -> tuple[Sentence, Sentence]:
-    """Return what stands in the way, and when that ends."""
+    """Return what prevents serving, and when that ends."""
     who, time = evidence.who, f"{quiet_s:g}"
     memory_ends = sentence("{time} s after there is enough memory again", time=time)
     program_ends = sentence("{time} s after {who} is done", time=time, who=who)
@@ -395,7 +267,7 @@ def _working(inputs: Inputs, now: float) -> Decision:
 
 
 def _unadmitted(inputs: Inputs, denial: Denial) -> Decision:
-    """Say what a computer waits for that nobody has let in yet, or that only another invite helps."""
+    """Return what a computer waits for that nobody has let in yet, or that it needs another invite."""
     name = inputs.swarm
     if denial is Denial.UNCONFIRMED and inputs.is_ticket_over:
         denial = Denial.INVITE_EXPIRED
@@ -432,7 +304,7 @@ def _order(rung: Rung, engine: EngineView) -> EngineOrder:
         rung = Rung.FINISHING
     match rung, engine.phase:
         case _, Phase.STOPPING:
-            return EngineOrder.NOTHING  # everything else begins with the end of this process
+            return EngineOrder.NOTHING  # the next order waits for the end of this process
         case Rung.FINISHING, Phase.ONLINE:
             return EngineOrder.DRAIN
         case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
@@ -444,7 +316,7 @@ def _order(rung: Rung, engine: EngineView) -> EngineOrder:
         case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
             return EngineOrder.OFFLOAD
         case Rung.OFFLOADED, Phase.STARTING | Phase.JOINING | Phase.RESTORING:
-            return EngineOrder.STOP  # nobody uses it yet, and ending frees its memory most surely
+            return EngineOrder.STOP  # it has no users yet, and its end frees the memory most surely
         case Rung.PREPARED, Phase.ENDED:
             return EngineOrder.PREPARE
         case Rung.ENDED, phase if phase is not Phase.ENDED:
@@ -453,7 +325,7 @@ def _order(rung: Rung, engine: EngineView) -> EngineOrder:
             return EngineOrder.NOTHING
 
 
-RETURN_FACTOR = 2  # a node that left because memory was short returns once so many times the reserve is free
+RETURN_FACTOR = 2  # a node that left because memory was short returns once twice the reserve is free
 
 # Reasons to leave the swarm: nobody could use this computer, or bytes cost something.
 _LEAVES = (

@@ -1,7 +1,7 @@
 """Decides whether to ask the user if a program that is busy, full-screen or in a window is a game. Pure.
 
 The lists "always step aside" and "never step aside" hold the answers. A question is kept after its answer, even if the
-user takes that back, so that nobody is asked twice.
+user revokes the answer, so that nobody is asked twice.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from potluck_control.api.schema import ProgramQuestion
 from potluck_control.methods.machine import check_app
 from potluck_control.states import Reason, State
 
-from potluck_daemon.policy.decide import Decision, Evidence
+from potluck_daemon.policy.model import Decision, Evidence
 
-MAX_QUESTIONS = 100  # after so many, nothing is asked any more
+MAX_QUESTIONS = 100  # the user is never asked more than this
 _MAX_TITLE_LETTERS = 80  # a window may have any title
 
 

@@ -1,4 +1,4 @@
-"""Applies the user's other terms: hours of the week, caps of a day or month, room on the disk. Pure.
+"""Applies the user's terms besides presence: hours of the week, caps of a day or month, room on the disk. Pure.
 
 A broken term becomes a decision with a reason, a text that names the numbers, and what would end it.
 """
@@ -16,7 +16,7 @@ from potluck_control.states import Reason, State
 
 from potluck.sentences import Sentence, Size, sentence
 from potluck_daemon.accounting.usage import Use
-from potluck_daemon.policy.decide import Decision, Presence, Rung
+from potluck_daemon.policy.model import Decision, Presence, Rung
 
 _MIB = 1 << 20
 

@@ -1,7 +1,7 @@
-"""Evidence that agents report over the control API: a tray on Windows beside a daemon in WSL2, or a helper in the
-desktop session beside a system service.
+"""The probe for evidence that agents report over the control API.
 
-The permissions of the control socket decide who may report. A report expires after the time that it names, so that an
+An agent is a tray on Windows beside a daemon in WSL2, or a helper in the desktop session beside a system service. The
+permissions of the control socket decide who may report. A report expires after the time that it names, so that an
 agent that died doesn't stop the daemon for ever; agents repeat their reports.
 """
 
@@ -34,14 +34,16 @@ class AgentReports:
     name = sentence("Agents")
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, repeat_s: float = 1.0) -> None:
-        """`repeat_s`: pause after which reports are passed on again, because a likely one has to be seen twice."""
+        """`repeat_s`: reports are passed on again after so long, because a likely one has to be seen twice."""
         self._clock = clock
         self._repeat_s = repeat_s
-        self._told: dict[tuple[str, Reason], tuple[Sighting, float]] = {}  # by source and reason, with its end
+        self._reports: dict[
+            tuple[str, Reason], tuple[Sighting, float]
+        ] = {}  # (source, reason) -> sighting and when it expires
         self._changed = asyncio.Event()
 
-    def tell(self, source: str, sighting: Sighting, lifetime_s: float) -> None:
-        """Note a report of `source`; a lifetime of 0 seconds withdraws its report for this reason.
+    def add(self, source: str, sighting: Sighting, lifetime_s: float) -> None:
+        """Add a report of `source`; a lifetime of 0 seconds withdraws its report for this reason.
 
         Raises:
             UsageError: agents cannot report this reason, or too many agents report at once.
@@ -53,22 +55,22 @@ class AgentReports:
         self._forget_expired()
         key = (source, sighting.reason)
         if lifetime_s <= 0:
-            self._told.pop(key, None)
-        elif key not in self._told and len(self._told) >= MAX_SOURCES:
+            self._reports.pop(key, None)
+        elif key not in self._reports and len(self._reports) >= MAX_SOURCES:
             raise UsageError("too many agents report at once", hint="let some of their reports expire")
         else:
-            self._told[key] = sighting, self._clock() + lifetime_s
+            self._reports[key] = sighting, self._clock() + lifetime_s
         self._changed.set()
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
             self._changed.clear()
             self._forget_expired()
-            report(tuple(dict.fromkeys(sighting for sighting, _ in self._told.values())))
+            report(tuple(dict.fromkeys(sighting for sighting, _ in self._reports.values())))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._repeat_s if self._told else None):
+                async with asyncio.timeout(self._repeat_s if self._reports else None):
                     await self._changed.wait()
 
     def _forget_expired(self) -> None:
         now = self._clock()
-        self._told = {key: told for key, told in self._told.items() if told[1] > now}
+        self._reports = {key: told for key, told in self._reports.items() if told[1] > now}

@@ -1,4 +1,4 @@
-"""What an application is: the desktop's menu, the control group that the desktop made, and the list of no games.
+"""Identifies applications: by the desktop's menu, the control group that the desktop made, and a list of no games.
 
 The menu is read from `.desktop` files: title, icon and categories of each program. Titles are not translated, because
 they are mostly names of programs. Programs that are no games although they use the GPU or fill the screen are data,
@@ -27,13 +27,21 @@ MAX_ENTRIES = 3000  # a large desktop has some hundreds
 _MAX_BYTES = 64 * 1024
 _SHARED = "/usr/local/share:/usr/share"
 _FLATPAK = ("/var/lib/flatpak/exports/share",)  # a service's environment lacks it
-_SUFFIXES = (".real", ".bin", "-bin", ".x86_64", ".sh")  # of what a script in the menu executes: armagetronad.real
+_SUFFIXES = (
+    ".real",
+    ".bin",
+    "-bin",
+    ".x86_64",
+    ".sh",
+)  # endings of programs that a script in the menu executes: armagetronad.real
 _RUNNERS = {"env", "flatpak", "snap", "sh", "bash", "python", "python3", "wine", "java", "mono", "node", "gjs", "perl"}
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")  # in the name of a control group
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")  # systemd's escapes in the name of a control group
 
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
+    """What the menu says of one application."""
+
     title: str
     icon: str  # a name of the icon theme, or a path; empty: none
     categories: frozenset[str] = frozenset()
@@ -44,7 +52,7 @@ class MenuEntry:
 
     @property
     def is_other(self) -> bool:
-        """Return whether the entry says what the program is, and that it is no game."""
+        """True if the entry has categories, and Game is none of them."""
         return bool(self.categories) and not self.is_game
 
 
@@ -53,7 +61,7 @@ class Menu:
     """All entries, by executable in lower case and by the id of their file, e.g. `org.gnome.Mines`."""
 
     by_executable: Mapping[str, MenuEntry] = field(default_factory=dict)
-    by_id: Mapping[str, MenuEntry] = field(default_factory=dict)  # in lower case
+    by_id: Mapping[str, MenuEntry] = field(default_factory=dict)  # ids in lower case
 
     def entry(self, names: Iterable[str]) -> MenuEntry | None:
         """Return the entry of the first of a program's names that has one."""
@@ -66,7 +74,7 @@ class Menu:
 
 
 def read_menu(environment: Mapping[str, str]) -> Menu:
-    """Return the menu; it takes some milliseconds when something was installed or removed."""
+    """Return the menu. This takes some milliseconds after something was installed or removed."""
     folders = tuple(_folders(environment))
     return _menu(folders, tuple(map(_changed_ns, folders)))
 
@@ -130,7 +138,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _executable(command: str) -> str:
-    """Return the name that the program runs under; empty for a program that only starts others."""
+    """Return the name that the program of a command runs under; empty for a program that only starts others."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -175,5 +183,5 @@ def not_games() -> frozenset[str]:
 
 
 def is_desktop_program(program: Program) -> bool:
-    """Return whether the program is no game by its own name; what it was started with does not count."""
+    """Return whether the program is no game by its own name. Its arguments do not count."""
     return not not_games().isdisjoint(program.own_names)

@@ -1,7 +1,7 @@
-"""The D-Bus, for probes that ask a service and wait for its signals.
+"""Connects to the D-Bus, for probes that ask a service and wait for its signals.
 
-Probes must not start a service. A plain method call would make the bus do so, therefore the service's name must have an
-owner first, and every call carries the flag against auto-start.
+Probes must not start a service, which the bus does for a plain method call. So the service's name must have an owner
+first, and every call carries the flag against auto-start.
 """
 
 from __future__ import annotations
@@ -59,23 +59,24 @@ async def bus(at: Surroundings, kind: BusKind) -> AsyncIterator[Bus]:
 
 
 class Bus:
-    """One connection: calls, one at a time, and signals."""
+    """One connection. It makes one call at a time, and waits for signals."""
 
     def __init__(self, connection: DBusConnection) -> None:
         self._connection = connection
-        self._has_news = False
+        self._has_signal = False
 
     async def changes(self, *rules: str) -> AsyncIterator[None]:
         """Yield now, and after every signal that matches one of the rules."""
         for rule in rules:
             await self.ask(message_bus, "AddMatch", "s", (rule,))
         while True:
-            self._has_news = False
+            self._has_signal = False
             yield
-            while not self._has_news:
-                self._note(await self._connection.receive())
+            while not self._has_signal:
+                self._notice_signal(await self._connection.receive())
 
     async def has_owner(self, name: str) -> bool:
+        """Return whether a service has this name now."""
         return await self.ask(message_bus, "NameHasOwner", "s", (name,)) == (True,)
 
     async def require(self, name: str, service: str) -> None:
@@ -103,16 +104,16 @@ class Bus:
                 if message.header.fields.get(HeaderFields.reply_serial) == serial:
                     is_answer = message.header.message_type is MessageType.method_return
                     return tuple(message.body) if is_answer else None
-                self._note(message)
+                self._notice_signal(message)
 
-    def _note(self, message: Message) -> None:
+    def _notice_signal(self, message: Message) -> None:
         if message.header.message_type is MessageType.signal:
-            self._has_news = True
+            self._has_signal = True
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceProbe:
-    """Reports what `read` finds at a service, now and after each signal that matches one of the rules."""
+    """A probe that reports what `read` finds at a service, now and after each signal that matches a rule."""
 
     name: Sentence
     at: Surroundings

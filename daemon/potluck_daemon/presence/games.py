@@ -3,7 +3,7 @@
 Steam's games have its `reaper` above them. Other launchers (Lutris, Heroic, Bottles, umu) leave variables in the game's
 environment. They are inherited by everything that the game opens, so known programs that are no games never count.
 
-A judge says what one program is; the probe asks its judges about every program that runs.
+A judge is a function that recognises one program; the probe asks its judges about every program that runs.
 Sources: lutris/game.py; Heroic's backend/launcher.ts; Prism's MinecraftInstance.cpp; Bottles' winecommand.py and
 models/config.py; umu-launcher's umu_run.py; Proton's script `proton`.
 """
@@ -28,7 +28,7 @@ _STEAM_TOOLS = re.compile(r"Proton|SteamLinuxRuntime|Steamworks")
 
 _GAMESCOPE_SESSION_OPTIONS = frozenset(("-e", "--steam", "--xwayland-count"))
 
-# what launchers start beside a game, and what a game starts: all of it inherits the game's variables
+# Launchers start these beside a game, or a game starts them, so they inherit the game's variables.
 _HELPERS = """
     gogdl heroic-run legendary lutris-wrapper lutris-wrapper: nile pressure-vessel-adverb proton pv-adverb pv-bwrap
     umu-launcher umu-run umu_run.py
@@ -39,8 +39,10 @@ _HELPERS = """
 """
 _NO_NATIVE_GAMES = frozenset(_HELPERS.split())
 _OF_GAMES = ("HEROIC_APP_NAME", "LUTRIS_GAME_UUID")  # variables of a game, and of nothing else
-_OF_WINE = "STEAM_COMPAT_DATA_PATH"  # of all in Proton or umu: a Windows program is a game, a tool of Linux is not
-_BOTTLE = "bottle.yml"  # in a Wine folder of Bottles; says whether the user made it for games
+_OF_WINE = (
+    "STEAM_COMPAT_DATA_PATH"  # set for everything in Proton or umu: a Windows program is a game, a tool of Linux is not
+)
+_BOTTLE = "bottle.yml"  # a file in a Wine folder of Bottles that says whether the user made it for games
 _FOR_GAMES = re.compile(rb"^Environment: *['\"]?Gaming\b", re.MULTILINE)
 _MAX_BOTTLE_BYTES = 1 << 20  # it lists the programs inside
 _MINECRAFT = ("net.minecraft.client.", "org.prismlauncher.", "org.multimc.", "/.minecraft/libraries/")
@@ -167,9 +169,9 @@ def _is_bottle_of_games(prefix: str) -> bool:
 
 
 def _title(program: Program, variables: Mapping[str, str]) -> str:
-    """Return the name that people know, as far as the launcher tells it."""
+    """Return the name that people know, if the launcher passes it on."""
     if variables.get("LUTRIS_GAME_UUID") and variables.get("GAME_NAME"):
         return variables["GAME_NAME"]
     path = next((item for item in reversed(program.arguments) if item.lower().endswith(".exe")), "")
-    stem = path.replace("\\", "/").rsplit("/", 1)[-1][:-4] or program.app  # with its capitals
+    stem = path.replace("\\", "/").rsplit("/", 1)[-1][:-4] or program.app  # the name keeps its capitals
     return stem[: -len(_UNREAL)] if stem.lower().endswith(_UNREAL) else stem

@@ -1,8 +1,8 @@
-"""Programs that keep a GPU busy, from the kernel's counters in /proc/PID/fdinfo and from NVIDIA's driver.
+"""Finds programs that keep a GPU busy, by the kernel's counters in /proc/PID/fdinfo and NVIDIA's driver.
 
 The drivers of AMD, Intel, Qualcomm and ARM count the nanoseconds (or cycles) of each engine for each open device. Games
 use the graphics engine; computing doesn't count there. Reading one descriptor costs 7 us (24 ms for 3,400 of them), so
-it is remembered which ones are no GPU. Only processes of the same user are seen.
+`DrmUse` remembers which ones are no GPU. Only processes of the same user are visible.
 NVIDIA's driver reports the use of shader cores without telling drawing from computing, so the amount alone counts.
 Source: https://docs.kernel.org/gpu/drm-usage-stats.html, and nvtop for the names of the engines.
 """
@@ -31,20 +31,22 @@ _CYCLES, _TOTAL_CYCLES = "drm-cycles-rcs", "drm-total-cycles-rcs"
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class DrmClient:
     """One open GPU device of one process, and how much of the engine's time it has used."""
 
     pid: int
     pci: str
     busy: int
-    total: int  # in the same unit: nanoseconds, or cycles of the engine
+    total: int  # same unit as `busy`: nanoseconds, or cycles of the engine
 
-    def percent_since(self, before: Client) -> float:
+    def percent_since(self, before: DrmClient) -> float:
         total = self.total - before.total
         return 100.0 * (self.busy - before.busy) / total if total > 0 else 0.0
 
 
-_Handles = tuple[int, tuple[str, ...]]  # of a process: the hash of their numbers, and those of a GPU
+_Handles = tuple[
+    int, tuple[str, ...]
+]  # a process's descriptors: a hash of all numbers, and the numbers that are a GPU's
 
 
 class DrmUse:
@@ -53,9 +55,9 @@ class DrmUse:
     def __init__(self, proc: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = proc
         self._clock = clock
-        self._handles: dict[int, _Handles] = {}  # by process
+        self._handles: dict[int, _Handles] = {}  # process id -> descriptors
         self._look = 0
-        self._clients: dict[tuple[str, str], Client] = {}  # by PCI address and client id
+        self._clients: dict[tuple[str, str], DrmClient] = {}  # (PCI address, client id) -> counters
 
     def look(self, pids: Mapping[int, object]) -> dict[tuple[int, str], float]:
         """Return the percentage of a graphics engine since the last look, by process and PCI address."""
@@ -74,7 +76,7 @@ class DrmUse:
         return percent
 
     def _gpu_handles(self, pid: int) -> _Handles:
-        """Return the descriptors of a process; they are looked at only if they are others than before."""
+        """Return the descriptors of a process. They are examined only if they differ from those before."""
         known, folder = self._handles.get(pid), f"{self._proc}/{pid}/fd"
         if known is not None and (self._look + pid) % RELIST_EVERY:  # spread over the looks
             return known
@@ -89,7 +91,7 @@ class DrmUse:
 
 
 class GpuUseProbe(PollingProbe):
-    """Likely evidence for a program that uses at least `busy_percent` of a GPU, weak evidence for less."""
+    """The probe for programs on a GPU: likely evidence from `busy_percent` on, weak evidence for less."""
 
     name, interval_s = sentence("GPU use"), INTERVAL_S
 
@@ -132,7 +134,7 @@ def _is_gpu(handle: str) -> bool:
         return False
 
 
-def _read(path: str, pid: int, now_ns: int) -> dict[tuple[str, str], Client]:
+def _read(path: str, pid: int, now_ns: int) -> dict[tuple[str, str], DrmClient]:
     """Return the client of a descriptor by PCI address and client id; empty if it is closed, or none."""
     try:
         text = contents(path, _MAX_FDINFO_BYTES).decode(errors="replace")
@@ -144,7 +146,7 @@ def _read(path: str, pid: int, now_ns: int) -> dict[tuple[str, str], Client]:
     pci, client_id = (fields.get(name, "").strip().lower() for name in ("drm-pdev", "drm-client-id"))
     total = _number(fields.get(_TOTAL_CYCLES))
     busy_ns = max((_number(fields.get(engine)) for engine in _ENGINES_NS), default=0)
-    client = Client(pid, pci, _number(fields.get(_CYCLES)), total) if total else Client(pid, pci, busy_ns, now_ns)
+    client = DrmClient(pid, pci, _number(fields.get(_CYCLES)), total) if total else DrmClient(pid, pci, busy_ns, now_ns)
     return {(pci, client_id): client}
 
 

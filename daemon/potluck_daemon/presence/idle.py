@@ -1,4 +1,4 @@
-"""For how long nobody has touched keyboard and mouse, from the one source that each desktop has.
+"""Finds out for how long nobody has touched keyboard and mouse, from the one source that each desktop has.
 
 Xfce, MATE, Cinnamon, LXQt and every other desktop on X11: the X server. KDE Plasma, sway, Hyprland, niri, COSMIC and
 others on Wayland: the compositor's notifier (in `wayland`). GNOME and elementary on Wayland: Mutter's own service.
@@ -36,7 +36,7 @@ from potluck_daemon.presence.x11 import XScreen
 if TYPE_CHECKING:
     from Xlib.display import Display
 
-RETURN_INTERVAL_S = 1.0  # while nobody is there: how soon a return is noticed
+RETURN_INTERVAL_S = 1.0  # a return is noticed within this time
 LONGEST_WAIT_S, IOREG_TIMEOUT_S = 15.0, 10.0
 LOCKED = Sighting(Reason.AWAY, sentence("the screen is locked"))
 
@@ -55,10 +55,10 @@ def use_sighting(is_active: bool) -> Sighting:
 
 @dataclass(frozen=True, slots=True)
 class IdleProbe:
-    """Use or absence, looked at more often when the answer may change soon."""
+    """The probe for use or absence. It looks more often when the answer may change soon."""
 
     name: Sentence
-    source: Source[float]  # of the seconds for which nobody has touched anything
+    source: Source[float]  # yields the seconds for which nobody has touched anything
     idle_after_s: float
 
     async def watch(self, report: Report, situation: Situation) -> None:
@@ -75,7 +75,7 @@ class IdleProbe:
 
 @asynccontextmanager
 async def gnome_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
-    """GNOME's compositor counts input of every kind, also on Wayland."""
+    """Connect to GNOME's compositor, which counts input of every kind, also on Wayland."""
 
     async def read_idle_s() -> float:
         answer = await session.ask(_MUTTER, "GetIdletime")
@@ -90,7 +90,7 @@ async def gnome_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
 
 @asynccontextmanager
 async def x11_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
-    """The X server tells it by its screen saver extension.
+    """Connect to the X server, whose screen saver extension has the idle time.
 
     Under Xwayland it counts the input of X clients only, so the compositor's own answer is needed there.
     """
@@ -110,9 +110,9 @@ def _x11_idle_s(display: Display) -> float:
 
 @asynccontextmanager
 async def mac_idle() -> AsyncIterator[Look[float]]:
-    """A Mac's registry of devices has the idle time of keyboard, mouse and trackpad, and `ioreg` tells it.
+    """Yield a function that asks `ioreg` for the idle time of a Mac's keyboard, mouse and trackpad.
 
-    Written from the manual ioreg(8) and recorded answers; no Mac has run it yet.
+    It is written from the manual ioreg(8) and recorded answers; no Mac has run it yet.
     """
     yield _ask_ioreg
 
@@ -130,7 +130,7 @@ async def _ask_ioreg() -> float:
 
 
 def mac_idle_s(said: bytes) -> float:
-    """Return the shortest of the times that `ioreg` names, which are in nanoseconds. Raises ProbeUnavailableError."""
+    """Return the shortest idle time in the output of `ioreg`, in seconds. Raises ProbeUnavailableError."""
     times = [int(time) for time in _IOREG_IDLE_NS.findall(said)]
     if not times:
         raise ProbeUnavailableError(sentence("no keyboard or mouse is listed"))

@@ -1,12 +1,9 @@
-"""Chooses the probes to run: all that the settings do not make pointless. Each finds out itself if it can work here.
+"""Chooses the probes that the settings ask for, and runs them in the environment of the desktop's session.
 
-The probes that the settings ask for, run by one `Watch` that is replaced when those settings change.
-
-The variables of the desktop's session, which a daemon does not have that started before the desktop.
-
-Desktops tell systemd's user manager where their displays are, so the manager is asked now and then. A daemon that
-systemd started believes it more than its own environment, which may be that of an earlier session; one that a person
-started in a terminal believes its own.
+A daemon that started before the desktop lacks the session's variables. Desktops tell systemd's user manager where their
+displays are, so `SessionProbe` asks the manager now and then. A daemon that systemd started trusts the manager more
+than its own environment, which may be that of an earlier session; one that a person started in a terminal trusts its
+own. Each probe finds out by itself whether it can work here.
 Source: https://systemd.io/DESKTOP_ENVIRONMENTS and org.freedesktop.systemd1(5).
 """
 
@@ -23,7 +20,8 @@ from jeepney import DBusAddress
 from potluck_control.settings import Settings
 
 from potluck.sentences import Sentence, sentence
-from potluck_daemon.policy.decide import Presence, is_device_needed
+from potluck_daemon.policy.decide import is_device_needed
+from potluck_daemon.policy.model import Presence
 from potluck_daemon.presence import services
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.bus import bus
@@ -58,7 +56,7 @@ _STARTED_BY_SYSTEMD = "INVOCATION_ID"
 
 @dataclass
 class SessionProbe(PollingProbe):
-    """Passes the session's variables on; fails where a desktop runs that nothing shows us."""
+    """The probe that passes the session's variables on. It fails if a desktop runs whose windows cannot be seen."""
 
     name, interval_s = sentence("Desktop session"), INTERVAL_S
 
@@ -66,24 +64,24 @@ class SessionProbe(PollingProbe):
     pass_on: Callable[[Mapping[str, str]], None]
 
     async def look(self, situation: Situation) -> tuple[Sighting, ...]:
-        told = None
-        with contextlib.suppress(ProbeUnavailableError, ProbeFailedError):  # what the manager told before still holds
+        found = None
+        with contextlib.suppress(ProbeUnavailableError, ProbeFailedError):  # the manager's last answer still holds
             async with bus(self.at, "session") as session:
-                told = await session.get(_MANAGER, "Environment") if await session.has_owner(_NAME) else None
-        if isinstance(told, list):
-            self.pass_on(session_variables(told))
+                found = await session.get(_MANAGER, "Environment") if await session.has_owner(_NAME) else None
+        if isinstance(found, list):
+            self.pass_on(session_variables(found))
         require_visible_windows(self.at.environment)
         return ()
 
 
-def session_variables(told: Iterable[str]) -> dict[str, str]:
+def session_variables(texts: Iterable[str]) -> dict[str, str]:
     """Return the variables that matter from texts like `DISPLAY=:0`."""
-    pairs = (item.partition("=") for item in told)
+    pairs = (item.partition("=") for item in texts)
     return {name: value for name, _, value in pairs if name in _OF_SESSION and value}
 
 
 def with_session(own: Mapping[str, str], session: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment to look with."""
+    """Return the environment for probes: the daemon's own, or with the session's variables in place of its own."""
     is_of_terminal = _STARTED_BY_SYSTEMD not in own and any(own.get(name) for name in _DISPLAYS)
     if is_of_terminal or not any(session.get(name) for name in _DISPLAYS):
         return dict(own)
@@ -91,7 +89,7 @@ def with_session(own: Mapping[str, str], session: Mapping[str, str]) -> dict[str
 
 
 def require_visible_windows(environment: Mapping[str, str]) -> None:
-    """Return if there are windows to see.
+    """Return if the environment names a display.
 
     Raises:
         ProbeFailedError: a desktop runs, and its windows cannot be seen.
@@ -119,7 +117,7 @@ def probes_for(
     """Return the probes to run, and the names of those that are switched off.
 
     Args:
-        enter_session: is called with the variables of the desktop's session, now and then.
+        enter_session: called now and then with the variables of the desktop's session.
     """
     given, when, limits, table = settings.yield_, settings.when, settings.limits, ProcessTable(at)
     has_use = when.only_when_idle or when.active_percent < 100
@@ -166,7 +164,11 @@ def probes_for(
 
 
 class Lookout:
-    """Tells whether somebody else needs the computer. `on_change` is called when the answer may have changed."""
+    """The probes that run now, in one `Watch` that is replaced when the settings or the session change.
+
+    Args:
+        on_change: called when what the probes see may have changed.
+    """
 
     def __init__(self, environment: Mapping[str, str], reader: NvmlReader, on_change: Callable[[], None]) -> None:
         self._own = environment
@@ -178,10 +180,10 @@ class Lookout:
         self.watch = self._new_watch()
 
     def apply(self, settings: Settings) -> None:
-        """Start afresh if other probes, or probes with other limits, are asked for."""
+        """Replace the probes if the settings ask for others, or for other limits."""
         before, self._settings = self._settings, settings
         if (before.yield_, before.when, before.limits) != (settings.yield_, settings.when, settings.limits):
-            self._begin_again()
+            self._replace_watch()
 
     @property
     def presence(self) -> Presence:
@@ -189,18 +191,18 @@ class Lookout:
 
     @property
     def has_game(self) -> bool:
-        """True while somebody needs the device."""
+        """True while a program or person needs the device."""
         return is_device_needed(self.presence)
 
     def _enter_session(self, variables: Mapping[str, str]) -> None:
-        """Look with the variables of the desktop's session: it has come, or is another one."""
+        """Replace the probes if the desktop's session has begun or is another one."""
         environment = with_session(self._own, variables)
         if environment != self._surroundings.environment:
             self._surroundings = Surroundings(environment=environment)
-            self._begin_again()
+            self._replace_watch()
             self._on_change()
 
-    def _begin_again(self) -> None:
+    def _replace_watch(self) -> None:
         self.watch.set_awake(False)
         self.watch = self._new_watch()
 

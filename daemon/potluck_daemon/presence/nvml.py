@@ -1,10 +1,9 @@
-"""NVIDIA's management library, read at most once a second for all probes that need it.
+"""Reads NVIDIA's management library at most once a second, for all probes that need it.
 
-Calls may take long (while a GPU wakes up) or never return, so no reading begins beside another one. A driver that fails
-tells of no GPU, and what the kernel counts of others still counts. The library is loaded only where there is one.
-Drivers leave things out:
-in WSL and in containers the list of processes is empty, and with MIG there is no use by process. What a driver leaves
-out is absent here. Process ids are the host's.
+Calls may take long (while a GPU wakes up) or never return, so only one reading runs at a time. A driver that fails has
+no GPU; those that the kernel counts still count. The library is loaded only where there is one. What a driver leaves
+out is absent here: in WSL and in containers the list of processes is empty, and with MIG there is no use by process.
+Process ids are the host's.
 """
 
 from __future__ import annotations
@@ -33,23 +32,25 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NvidiaGpu:
+    """The readings of one GPU."""
+
     pci: str  # "0000:01:00.0"
     name: str
-    total_bytes: int = 0  # of its memory; 0: unknown
+    total_bytes: int = 0  # the size of its memory; 0: unknown
     free_bytes: int = 0
     temperature_c: float | None = None
     power_w: float | None = None
-    capability: tuple[int, int] | None = None  # of its instruction set; None: unknown, or nobody asked
+    capability: tuple[int, int] | None = None  # the version of its instruction set; None: unknown, or not asked for
     use_percent: Mapping[int, float] = field(default_factory=dict)  # pid -> of the GPU since the last reading
 
 
 class NvmlReader:
-    """The readings that the probes of one watch share.
+    """The readings of all GPUs, shared by those who need them.
 
     Attributes:
         driver: its version; empty: none has answered a reading for set-up.
         problem: why no driver starts, which is normal on a machine without such a GPU.
-        failure: why the driver tells nothing at present; nothing: it does, or there is none.
+        failure: why the driver does not answer at present; empty if it does, or if there is none.
     """
 
     driver = problem = ""
@@ -65,7 +66,7 @@ class NvmlReader:
         self._last_sample: dict[int, int] = {}  # GPU -> time stamp of the newest sample of use, in its own us
 
     async def gpus(self) -> tuple[NvidiaGpu, ...]:
-        """Return the latest reading; empty without a driver that answers. One that hangs is waited for only once."""
+        """Return the latest reading; empty without a driver that answers. A driver that hangs delays only one call."""
         if self._reading is None and self._clock() >= self._next_at:
             self._gpus, self.failure = (), NOTHING
             self._reading = start_task(self._renew())
@@ -76,7 +77,7 @@ class NvmlReader:
         return self._gpus
 
     def lacking(self, what: Sentence) -> PotluckError:
-        """Return what a probe raises that lacks `what`: the driver's failure if there is one."""
+        """Return the error for a probe that lacks `what`: the driver's failure if there is one."""
         return ProbeFailedError(self.failure) if self.failure else ProbeUnavailableError(what)
 
     async def _renew(self) -> None:
@@ -109,14 +110,14 @@ class NvmlReader:
             return ()
         try:
             if for_setup:
-                self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
+                self.driver = str(self._query(nvml.nvmlSystemGetDriverVersion) or "")
             return tuple(self._gpu(index, for_setup) for index in range(nvml.nvmlDeviceGetCount()))
         except Exception as error:  # a GPU fell off the bus, the driver was updated, or what nobody documents
-            self.close()  # to begin again next time
+            self.close()  # the next reading opens it anew
             raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
 
     def close(self) -> None:
-        """Let go of the driver, which a reading opens again."""
+        """Close the driver; the next reading opens it again."""
         nvml, self._nvml = self._nvml, None
         if nvml is not None:
             with contextlib.suppress(nvml.NVMLError):
@@ -125,30 +126,30 @@ class NvmlReader:
     def _gpu(self, index: int, for_setup: bool) -> NvidiaGpu:
         nvml = self._nvml
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        memory = self._told(nvml.nvmlDeviceGetMemoryInfo, handle)
-        power_mw = self._told(nvml.nvmlDeviceGetPowerUsage, handle)
+        memory = self._query(nvml.nvmlDeviceGetMemoryInfo, handle)
+        power_mw = self._query(nvml.nvmlDeviceGetPowerUsage, handle)
         return NvidiaGpu(
             pci=pci_address(nvml.nvmlDeviceGetPciInfo(handle).busId),
-            name=self._told(nvml.nvmlDeviceGetName, handle) or f"GPU {index}",
+            name=self._query(nvml.nvmlDeviceGetName, handle) or f"GPU {index}",
             total_bytes=int(memory.total) if memory is not None else 0,
             free_bytes=int(memory.free) if memory is not None else 0,
-            temperature_c=self._told(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+            temperature_c=self._query(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
             power_w=power_mw / 1000 if power_mw is not None else None,
-            capability=self._told(nvml.nvmlDeviceGetCudaComputeCapability, handle) if for_setup else None,
+            capability=self._query(nvml.nvmlDeviceGetCudaComputeCapability, handle) if for_setup else None,
             use_percent=self._use(index, handle),
         )
 
     def _use(self, index: int, handle: Any) -> dict[int, float]:
         """Return the use by process since the last reading; the driver samples six times a second."""
         since = self._last_sample.get(index, 0)
-        samples = self._told(self._nvml.nvmlDeviceGetProcessUtilization, handle, since) or ()
+        samples = self._query(self._nvml.nvmlDeviceGetProcessUtilization, handle, since) or ()
         shares: dict[int, list[float]] = {}
         for sample in samples:
             shares.setdefault(sample.pid, []).append(float(sample.smUtil))
             self._last_sample[index] = max(self._last_sample.get(index, 0), sample.timeStamp)
         return {pid: sum(values) / len(values) for pid, values in shares.items()}
 
-    def _told(self, query: Callable[..., Any], *arguments: Any) -> Any:
+    def _query(self, query: Callable[..., Any], *arguments: Any) -> Any:
         """Return the answer, or None where this driver or GPU has none. A lost GPU is an error."""
         try:
             return query(*arguments)

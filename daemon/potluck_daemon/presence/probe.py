@@ -1,4 +1,4 @@
-"""The interface of a probe: what it is given to look at, and what it reports."""
+"""The interface of a probe: what it looks at, and what it reports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from potluck_control.states import Certainty, Reason
 from potluck.errors import PotluckError
 from potluck.sentences import Sentence
 
-WEAK_SHARE = 0.4  # of the use that makes a program likely to be a game: with this much it is a weak sign
-_LEAST_SHARE = 0.1  # of an interval between two looks
+WEAK_SHARE = 0.4  # a program that uses this share of `busy_percent` gives a weak sign of a game
+_LEAST_SHARE = 0.1  # a look that comes within this share of an interval is skipped
 
 
 class ProbeUnavailableError(PotluckError):
-    """This computer lacks what the probe looks at."""
+    """The computer lacks what the probe looks at."""
 
 
 class ProbeFailedError(PotluckError):
@@ -38,13 +38,13 @@ class Sighting:
     app: str = ""  # the executable in lower case, as the list "never step aside for" names it
     gpu: str = ""  # PCI address of the GPU it uses; empty: not known
     level: float = 0.0  # heat and power only, in tenths: 0 harmless, 1 far too much
-    is_unsure: bool = False  # no evidence: the user is asked about the program
+    is_unsure: bool = False  # True: this is no evidence, and the user is asked about the program
 
 
 async def next_look(interval_s: float) -> None:
     """Sleep until the next multiple of the interval on the loop's clock, so that probes wake the process together.
 
-    A look that was late, because the one before took long, is followed by a whole interval.
+    A multiple that comes almost at once, because the last look took long, is skipped.
     """
     left_s = interval_s - asyncio.get_running_loop().time() % interval_s
     await asyncio.sleep(left_s if left_s > interval_s * _LEAST_SHARE else left_s + interval_s)
@@ -52,12 +52,12 @@ async def next_look(interval_s: float) -> None:
 
 T = TypeVar("T")
 Look = Callable[[], Awaitable[T]]
-"""Returns what there is now; raises what `Probe.watch` raises."""
+"""Returns what is there now; raises what `Probe.watch` raises."""
 Source = Callable[[], AbstractAsyncContextManager[Look[T]]]
 """Connects to something that can be looked at; raises the same."""
 
 Report = Callable[[tuple[Sighting, ...]], None]
-"""Called with all that is seen: at each change by a probe that is notified, at each look by one that polls."""
+"""Called with everything that is seen: at each change by a probe that is notified, at each look by one that polls."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The computer to look at. Tests pass folders and buses of their own."""
+    """The computer that probes look at. Tests pass folders and buses of their own."""
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
@@ -115,6 +115,7 @@ class PollingProbe(ABC):
         """Return what is seen now. Raises what `Probe.watch` raises."""
 
     async def watch(self, report: Report, situation: Situation) -> None:
+        """Report each look, until cancelled."""
         while True:
             report(await self.look(situation))
             await next_look(self.interval_s)

@@ -1,4 +1,4 @@
-"""The running programs, kept up to date cheaply. Linux only.
+"""Keeps a table of the running programs, cheaply. Linux only.
 
 The last process id in /proc/loadavg changes when anything starts, so a look that finds it unchanged costs one small
 read. The kernel gives ids in rising order, so a look reads only the ids between the last one and this one. A young
@@ -21,7 +21,7 @@ from potluck_daemon.presence.probe import ProbeUnavailableError, Surroundings
 
 FRESH_S = 0.05  # a look that another probe took just now is as good
 YOUNG_S = 1.5  # a process that was not read at this age or later may still execute another program
-_MAX_NEW_IDS = 24  # to try one by one; listing /proc costs as much as trying these
+_MAX_NEW_IDS = 24  # more new ids than this make listing /proc cheaper than trying each one
 REREAD_S = 10.0
 _MAX_STAT_BYTES = 1024
 _MAX_CMDLINE_BYTES = 8192
@@ -32,7 +32,7 @@ _INTERPRETERS = ("python", "perl", "ruby", "java", "mono", "node", "bash", "sh",
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A running process and what it goes by."""
+    """A running process and its names."""
 
     pid: int
     parent: int
@@ -42,13 +42,13 @@ class Program:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names it goes by, in lower case: the executable, the first arguments, every .exe among them."""
+        """Its names in lower case: the executable, the first arguments, every .exe among them."""
         exes = (item for item in self.arguments if item.lower().endswith(".exe"))
         return tuple(base_name(item) for item in (self.comm, *self.arguments[:2], *exes) if item)
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The names of the program itself, in lower case, without what it was told to open."""
+        """The names of the program itself, in lower case, without those of files that it opens."""
         return tuple(base_name(item) for item in (self.comm, *self.arguments[:1], self.app) if item)
 
     @property
@@ -66,7 +66,7 @@ class Program:
 class ProcessTable:
     """All processes but our own. `version` changes when `programs` does.
 
-    The end of a process that nobody asked about may be noticed only when all are read again.
+    The end of a process that no probe has found may be noticed only when all are read again.
     """
 
     def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
@@ -74,7 +74,7 @@ class ProcessTable:
         self._own_pid = surroundings.own_pid
         self._clock = clock
         self._young: dict[int, tuple[float, float]] = {}  # when a young process was first seen, and is due again
-        self._all: dict[int, Program] = {}  # with our own, to know what runs below us
+        self._all: dict[int, Program] = {}  # own processes included, to know which ones this daemon started
         self._reread_at = 0.0
         self._looked_at = -math.inf
         self._last_pid = 0
@@ -82,9 +82,10 @@ class ProcessTable:
         self.version = 0
 
     def look(self, found: Collection[int] = ()) -> Mapping[int, Program]:
-        """Return the processes of others by id; the end of one in `found` is noticed at once.
+        """Return all processes but our own by id. Those in `found` are checked for their end.
 
-        Raises ProbeUnavailableError if the list cannot be read.
+        Raises:
+            ProbeUnavailableError: the list cannot be read.
         """
         now = self._clock()
         if now - self._looked_at < FRESH_S:
@@ -107,7 +108,9 @@ class ProcessTable:
         if now >= self._reread_at:
             self._reread_at = now + REREAD_S
             again |= self._all.keys()
-        self._young |= {pid: (self._young[pid][0], 2 * now - self._young[pid][0]) for pid in due}  # at twice its age
+        self._young |= {
+            pid: (self._young[pid][0], 2 * now - self._young[pid][0]) for pid in due
+        }  # the next reading is due at twice its age
         self._young |= dict.fromkeys(new, (now, now))
         self._read_again(again)
         self._young = {
@@ -133,7 +136,7 @@ class ProcessTable:
         return found
 
     def _read_again(self, pids: Collection[int]) -> None:
-        """Read some processes, and take over what has changed."""
+        """Read some processes again, and store what has changed."""
         has_changed = False
         for pid in sorted(pids):
             known = self._all.get(pid)
@@ -166,7 +169,7 @@ def base_name(path: str) -> str:
 
 
 def _script(interpreter: str, arguments: Iterable[str]) -> str:
-    """Return what an interpreter runs: the first argument that is no option, nor a class path's value."""
+    """Return what an interpreter runs: the first argument that is neither an option nor the value of a class path."""
     words = iter(arguments)
     for word in words:
         if interpreter.startswith("java") and word in _JAVA_PATHS:
@@ -177,13 +180,13 @@ def _script(interpreter: str, arguments: Iterable[str]) -> str:
 
 
 def read_program(proc: Path, pid: int, known: Program | None = None) -> Program | None:
-    """Return a process; None if it has ended, or if the id is a thread's, whose folder can be opened but is not listed.
+    """Return a process; None if it has ended, or if the id is a thread's, whose folder is not listed but can be opened.
 
     The arguments of a `known` process are read only if it has executed another file or changed its name.
     """
     try:
         head, _, rest = contents(f"{proc}/{pid}/stat", _MAX_STAT_BYTES).rpartition(b")")
-        fields = rest.split()  # from the third of proc(5) on
+        fields = rest.split()  # proc(5) numbers the first of these 3
         state, parent, exit_signal = fields[0], int(fields[1]), fields[35]
         if state in b"ZX" or exit_signal == b"-1":  # -1: a thread's
             return None

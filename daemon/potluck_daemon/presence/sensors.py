@@ -1,4 +1,4 @@
-"""The machine itself: heat and power, compared with the user's caps; pressure on memory; the battery.
+"""Probes of the machine itself: heat and power, compared with the user's caps; pressure on memory; the battery.
 
 Heat and power report how much to slow down as a `level` in tenths: heat in proportion to how far it is above its cap,
 power by the share that brings the draw back below it. At `STOP_ABOVE_C` over the cap slowing down hasn't helped, so the
@@ -32,18 +32,18 @@ _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _GPU_SENSORS = ("amdgpu", "i915", "xe")
 _POWER_GAIN = 0.25  # share of the excess corrected at each look; a smaller one swings less
 _MAX_POWER_LEVEL = 0.9
-MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserve lies; the engine leaves a fifth
+MIN_SHARE, MAX_SHARE = 0.08, 0.15  # bounds of the reserve as shares of a GPU's memory; the engine leaves a fifth
 
 
 @dataclass
 class HeatProbe(PollingProbe):
-    """Certain evidence for everything hotter than its cap; 0 degrees means no cap."""
+    """The probe with certain evidence for everything hotter than its cap; 0 degrees means no cap."""
 
     name, interval_s = sentence("Temperature"), HEAT_INTERVAL_S
 
     at: Surroundings
     reader: NvmlReader
-    caps_c: Mapping[str, float]  # of "cpu" and "gpu"
+    caps_c: Mapping[str, float]  # has "cpu" and "gpu"
     _levels: dict[str, float] = field(default_factory=dict)
 
     async def look(self, situation: Situation) -> tuple[Sighting, ...]:
@@ -73,7 +73,7 @@ def heat_level(celsius: float, cap_c: float, before: float) -> float:
 
 
 def read_temperatures(folder: Path) -> list[tuple[str, str | Sentence, str, float]]:
-    """Return the hottest sensor of each chip that belongs to the processor or to a GPU."""
+    """Return kind, name, PCI address and degrees of the hottest sensor of each chip of the processor or a GPU."""
     found: list[tuple[str, str | Sentence, str, float]] = []
     for chip in sorted(folder.glob("class/hwmon/hwmon*")):
         try:
@@ -90,7 +90,7 @@ def read_temperatures(folder: Path) -> list[tuple[str, str | Sentence, str, floa
 
 @dataclass
 class PowerProbe(PollingProbe):
-    """Certain evidence while the engine must slow down to keep its GPU below the cap."""
+    """The probe with certain evidence while the engine must slow down to keep its GPU below the cap."""
 
     name, interval_s = sentence("Power"), HEAT_INTERVAL_S
 
@@ -118,7 +118,7 @@ def power_level(watts: float, cap_w: float, before: float) -> float:
 
 @dataclass
 class VramPressureProbe(PollingProbe):
-    """Likely evidence while less than the reserve is free on a GPU that the engine uses or wants back."""
+    """The probe with likely evidence while less than the reserve is free on a GPU that the engine uses or needs."""
 
     name, interval_s = sentence("GPU memory"), MEMORY_INTERVAL_S
 
@@ -156,7 +156,7 @@ def read_amd_memory(folder: Path) -> list[tuple[str, str | Sentence, int, int]]:
 
 @dataclass
 class RamPressureProbe(PollingProbe):
-    """Certain evidence while less than the reserve is available, until the engine fits again."""
+    """The probe with certain evidence while less RAM than the reserve is available, until the engine fits again."""
 
     name, interval_s = sentence("Memory"), MEMORY_INTERVAL_S
 
@@ -171,7 +171,7 @@ class RamPressureProbe(PollingProbe):
 
 @dataclass
 class BatteryProbe(PollingProbe):
-    """Certain evidence while the computer runs on its battery."""
+    """The probe with certain evidence while the computer runs on its battery."""
 
     name, interval_s = sentence("Battery"), 5.0
 
@@ -184,7 +184,7 @@ class BatteryProbe(PollingProbe):
 
 
 def is_on_battery(folder: Path) -> bool:
-    """Return whether the kernel's list of power supplies says so. Raises ProbeUnavailableError without a battery."""
+    """Return whether the computer runs on battery by its power supplies. Raises ProbeUnavailableError without one."""
     kinds: dict[str, list[Path]] = {}
     for supply in sorted(folder.glob("*")):
         if _text(supply / "scope") != "Device":  # a mouse or another device with a battery of its own
@@ -198,7 +198,7 @@ def is_on_battery(folder: Path) -> bool:
 
 
 def is_mac_on_battery() -> bool:
-    """Raises ProbeUnavailableError without a battery."""
+    """Return whether a Mac runs on battery. Raises ProbeUnavailableError without a battery."""
     battery = psutil.sensors_battery()
     if battery is None:
         raise ProbeUnavailableError(sentence("no battery"))

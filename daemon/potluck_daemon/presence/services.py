@@ -1,9 +1,8 @@
-"""What services on the D-Bus tell: GameMode its games, NetworkManager a metered network, logind who is logged in, and
-that the computer goes to sleep.
+"""Probes of services on the D-Bus: GameMode's games, NetworkManager's metered networks, logind's logins and sleep.
 
-Then the engine must end first, because a device context doesn't survive sleep. A delay inhibitor makes logind wait (5 s
-by default) until the probe closes its descriptor, which it does as soon as the engine has ended. jeepney's asyncio
-connection can't pass descriptors, so a thread takes the inhibitor over a connection of its own.
+The engine must end before the computer sleeps, because a device context doesn't survive that. A delay inhibitor makes
+logind wait (5 s by default) until the probe closes its descriptor, which it does as soon as the engine has ended.
+jeepney's asyncio connection can't pass descriptors, so a thread gets the inhibitor over a connection of its own.
 
 Interfaces: https://github.com/FeralInteractive/gamemode (daemon/gamemode-dbus.c), NetworkManager's D-Bus API, and
 org.freedesktop.login1(5).
@@ -40,13 +39,13 @@ _LOGIN_RULES = (
     f"type='signal',sender='{_LOGIND}',member='PropertiesChanged',path_namespace='{_LOGIN_MANAGER.object_path}/seat'",
 )
 _SLEEP_RULE = signal_rule(_LOGIN_MANAGER) + ",member='PrepareForSleep'"
-LONGEST_DELAY_S = 4.5  # below logind's InhibitDelayMaxSec
+LONGEST_DELAY_S = 4.5  # logind's own limit, InhibitDelayMaxSec, is 5 s
 _LOOK_S = 0.05
 _FLAGS = ("Active", "LockedHint", "IdleHint")
 
 
 def gamemode(at: Surroundings) -> ServiceProbe:
-    """Return the probe with certain evidence for every game registered with gamemoded: the surest sign there is."""
+    """Return the probe with certain evidence for every game that has registered with gamemoded: the surest sign."""
 
     async def games(session: Bus) -> tuple[Sighting, ...]:
         if not await session.has_owner(_GAMEMODE_NAME):
@@ -90,7 +89,7 @@ LoginJudge = Callable[[Collection[LoginSession]], tuple[Sighting, ...]]
 
 
 def logins(at: Surroundings, *judges: LoginJudge) -> ServiceProbe:
-    """Return the probe of logind, which reports what all `judges` say of the logins."""
+    """Return the probe of logind, which reports what all `judges` find in the logins."""
 
     async def judged(system: Bus) -> tuple[Sighting, ...]:
         now = await _logins(system)
@@ -100,19 +99,19 @@ def logins(at: Surroundings, *judges: LoginJudge) -> ServiceProbe:
 
 
 def other_screens(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:
-    """Certain evidence while another user has the screen: it is their machine now, and we cannot see their games."""
+    """Return certain evidence while another user has the screen: we cannot see their games."""
     others = {item.user for item in logins if item.uid != os.getuid() and item.is_graphical and item.is_active}
     return tuple(Sighting(Reason.OTHER_USER, user) for user in sorted(others))
 
 
 def other_users(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:
-    """Use by people logged in by network or on a text console, for as long as logind does not call them idle."""
+    """Return use by people on the network or a text console, for as long as logind does not call them idle."""
     others = (item for item in logins if item.uid != os.getuid() and not item.is_graphical)
     return (use_sighting(True),) if any(item.is_active and not item.is_idle for item in others) else ()
 
 
 def screen_lock(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:
-    """Nobody is there once all of this user's screens are locked; GNOME, KDE Plasma and Cinnamon tell logind."""
+    """Return absence once all of this user's screens are locked, as GNOME, KDE Plasma and Cinnamon tell logind."""
     ours = [item for item in logins if item.uid == os.getuid() and item.is_graphical]
     return (LOCKED,) if ours and all(item.is_locked for item in ours) else ()
 
@@ -134,7 +133,7 @@ async def _logins(system: Bus) -> list[LoginSession]:
 
 @dataclass(frozen=True, slots=True)
 class SleepProbe:
-    """Certain evidence from the announcement of sleep until the computer wakes up."""
+    """The probe with certain evidence from the announcement of sleep until the computer wakes up."""
 
     name = sentence("Sleep")
 
@@ -158,7 +157,7 @@ class SleepProbe:
 async def _until_ended(situation: Situation) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LONGEST_DELAY_S):
-            while situation.engine_pid is not None:  # noqa: ASYNC110 - nothing but this field tells
+            while situation.engine_pid is not None:  # noqa: ASYNC110 - only this field shows it
                 await asyncio.sleep(_LOOK_S)
 
 

@@ -1,8 +1,8 @@
 """Turns sightings into evidence. Pure.
 
 A certain sighting counts at once, a likely one when a second look agrees, a weak one when a second probe sees the same
-program. A thing that is only weakly seen for a moment, as a game that loads, need not begin again. The most certain
-probe decides whether somebody uses the computer; among equals, the one that sees somebody.
+program. A thing that becomes weak for a moment, such as a game that loads, stays evidence. The most certain probe
+decides whether somebody uses the computer; among equals, the one that sees somebody.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from potluck_control.states import Certainty, Reason
 
 from potluck.sentences import Sentence
-from potluck_daemon.policy.decide import EndedEvidence, Evidence, Presence
+from potluck_daemon.policy.model import EndedEvidence, Evidence, Presence
 from potluck_daemon.presence.probe import Sighting
 
-_SLACK = 0.8  # of the interval: a timer may fire a little early
+_SLACK = 0.8  # share of the interval that is enough: a timer may fire a little early
 _USE = (Reason.USER_ACTIVE, Reason.AWAY)
 _MAX_OVER = 32  # more things than end within the longest quiet time
 _Thing = tuple[Reason, str | Sentence, str]  # reason, who, GPU
-_Lasting = tuple[Sentence, Sighting]  # a probe, and what it sees without how sure it is
+_Lasting = tuple[Sentence, Sighting]  # a probe, and what it sees, without certainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Track:
 
     @property
     def has_unconfirmed(self) -> bool:
-        """Return whether something likely waits for a second look."""
+        """True if something likely waits for a second look."""
         confirmed = set(map(_thing, self.presence.evidence))
         found = (sighting for reported in self.seen.values() for sighting in reported)
         likely = (item for item in found if item.certainty is Certainty.LIKELY and item.reason not in _USE)
@@ -52,7 +52,7 @@ class Track:
 def observe(
     track: Track, probe: Sentence, sightings: tuple[Sighting, ...] | None, now: float, *, likely_interval_s: float
 ) -> Track:
-    """Return the track after one report of `probe`; None: it no longer works and knows nothing."""
+    """Return the track after one report of `probe`. `sightings` None: it no longer works."""
     seen = {name: reported for name, reported in track.seen.items() if name != probe}
     if sightings is not None:
         seen[probe] = sightings
@@ -63,7 +63,8 @@ def observe(
         if not sighting.is_unsure
     }
     lasting = {
-        key: _seen(track.lasting.get(key), sighting, now, is_new=key[0] == probe) for key, sighting in strongest.items()
+        key: _span_after(track.lasting.get(key), sighting, now, is_new=key[0] == probe)
+        for key, sighting in strongest.items()
     }
     enough_s = likely_interval_s * _SLACK
     found: dict[_Thing, Evidence] = {}
@@ -77,17 +78,17 @@ def observe(
 
 
 def forget_quiet(track: Track) -> Track:
-    """Return the track without ended things: the user resumed and doesn't want to wait for a game that is over."""
+    """Return the track without ended things, because the user doesn't want to wait after a game that is over."""
     return replace(track, presence=replace(track.presence, over=()))
 
 
 def _lasting(sighting: Sighting) -> Sighting:
-    """Return what stays the same from look to look while a thing lasts."""
+    """Return the part of a sighting that stays the same from look to look while a thing lasts."""
     return replace(sighting, certainty=Certainty.WEAK, level=0.0)
 
 
-def _seen(before: SightingSpan | None, sighting: Sighting, now: float, *, is_new: bool) -> SightingSpan:
-    """Return the span after a report; another probe's report says nothing new about this thing."""
+def _span_after(before: SightingSpan | None, sighting: Sighting, now: float, *, is_new: bool) -> SightingSpan:
+    """Return the span after a report. `is_new` False: another probe reported, so nothing is new about this thing."""
     is_likely = sighting.certainty is not Certainty.WEAK
     if before is None:
         return SightingSpan(now, now, now if is_likely else None)

@@ -1,4 +1,4 @@
-"""Runs the probes and collects their evidence. A probe that fails is shown and started again; it is never fatal."""
+"""Runs the probes and collects their evidence. A probe that fails is shown and started again; no failure is fatal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from potluck_control.states import Reason
 
 from potluck.sentences import Sentence, sentence, verbatim
 from potluck.tasks import start_task
-from potluck_daemon.policy.decide import SETTLE_S, Presence
+from potluck_daemon.policy.model import SETTLE_S, Presence
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
 
@@ -27,7 +27,7 @@ class Watch:
         never: programs that never count, whatever a probe takes them for, unless they are on the user's own
             always-yield list.
         retry_s: until a probe that failed is started again.
-        tell_again_s: until a probe that lost its cancellation is cancelled again.
+        cancel_again_s: until a probe that lost its cancellation is cancelled again.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Watch:
         switched_off: Sequence[Sentence] = (),
         clock: Callable[[], float] = time.monotonic,
         retry_s: float = 30.0,
-        tell_again_s: float = 0.5,
+        cancel_again_s: float = 0.5,
     ) -> None:
         self._probes = probes
         self._on_change = on_change
@@ -48,7 +48,7 @@ class Watch:
         self._never = {name.lower() for name in never}
         self._switched_off = switched_off
         self._clock = clock
-        self._retry_s, self._tell_again_s = retry_s, tell_again_s
+        self._retry_s, self._cancel_again_s = retry_s, cancel_again_s
         self._tasks: list[asyncio.Task[None]] = []
         self._problems: dict[Sentence, ProbeStatus] = {}
         self._track = Track()
@@ -57,7 +57,7 @@ class Watch:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether every probe has looked, and again at what is likely, or has had enough time to."""
+        """True once every probe has looked, twice at what is likely, or has had enough time to."""
         known = self._track.seen.keys() | self._problems.keys()
         has_looked = all(probe.name in known for probe in self._probes) and not self._track.has_unconfirmed
         return has_looked or self._clock() >= self._woken_at + SETTLE_S
@@ -67,7 +67,7 @@ class Watch:
         return self._track.presence
 
     def set_awake(self, is_awake: bool) -> None:
-        """Run the probes, or end them and forget everything seen. Idempotent."""
+        """Run the probes, or end them and forget everything that they saw. Idempotent."""
         if not is_awake:
             self._end_tasks()
         elif not self._tasks:
@@ -75,18 +75,20 @@ class Watch:
             self._tasks = [start_task(self._run(probe)) for probe in self._probes]
 
     def forget_quiet(self) -> None:
+        """Forget the things that have ended, so that no quiet time follows them."""
         self._track = forget_quiet(self._track)
 
     def statuses(self) -> tuple[ProbeStatus, ...]:
+        """Return the state of every probe, those that are switched off included."""
         running = tuple(self._status(probe.name) for probe in self._probes)
         return running + tuple(ProbeStatus(name, ProbeState.OFF) for name in self._switched_off)
 
     async def close(self) -> None:
-        """End all probes. Cancel again if a library lost the cancellation, as `wait_for` did before Python 3.12."""
+        """End all probes. Cancel one again if a library lost the cancellation, as `wait_for` did before Python 3.12."""
         tasks = set(self._tasks)
         self._end_tasks()
         while tasks:
-            _, tasks = await asyncio.wait(tasks, timeout=self._tell_again_s)
+            _, tasks = await asyncio.wait(tasks, timeout=self._cancel_again_s)
             for task in tasks:
                 task.cancel()
 
@@ -110,7 +112,7 @@ class Watch:
 
     async def _run(self, probe: Probe) -> None:
         def report(sightings: tuple[Sighting, ...]) -> None:
-            self._heard(probe.name, self._allowed(sightings))
+            self._apply(probe.name, self._allowed(sightings))
 
         this = asyncio.current_task()
         assert this is not None
@@ -118,21 +120,21 @@ class Watch:
             try:
                 await probe.watch(report, self.situation)
             except ProbeUnavailableError as error:
-                self._note_problem(ProbeStatus(probe.name, ProbeState.UNAVAILABLE, error.sentence))
+                self._show_problem(ProbeStatus(probe.name, ProbeState.UNAVAILABLE, error.sentence))
             except ProbeFailedError as error:
-                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, error.sentence))
+                self._show_problem(ProbeStatus(probe.name, ProbeState.FAILED, error.sentence))
             except Exception as error:  # the edge: one probe must not take the others down
                 log.exception("probe %s failed", probe.name)
-                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, verbatim(type(error).__name__)))
+                self._show_problem(ProbeStatus(probe.name, ProbeState.FAILED, verbatim(type(error).__name__)))
             if this.cancelling():
-                return  # a library that is interrupted while it connects may fail instead of ending
+                return  # a library that is cancelled while it connects may fail instead of ending
             await asyncio.sleep(self._retry_s)
 
     def _allowed(self, sightings: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
         return tuple(item for item in sightings if item.app not in self._never or item.reason is Reason.EXCLUSIVE_APP)
 
-    def _heard(self, name: Sentence, sightings: tuple[Sighting, ...] | None) -> None:
-        """Take one report; return early for the usual one, which sees nothing and has nothing to confirm."""
+    def _apply(self, name: Sentence, sightings: tuple[Sighting, ...] | None) -> None:
+        """Apply one report. Return early for the usual one, which sees nothing and has nothing to confirm."""
         was_broken = sightings is not None and self._problems.pop(name, None) is not None
         seen_before = self._track.seen.get(name)
         if not was_broken and not sightings and sightings == seen_before:
@@ -142,9 +144,9 @@ class Watch:
         if was_broken or self._track.presence != before or seen_before != sightings:
             self._on_change()
 
-    def _note_problem(self, problem: ProbeStatus) -> None:
+    def _show_problem(self, problem: ProbeStatus) -> None:
         is_news = self._problems.get(problem.name) != problem
-        self._heard(problem.name, None)
+        self._apply(problem.name, None)
         self._problems[problem.name] = problem
         if is_news:
             log.info("probe %s: %s", problem.name, problem.detail)

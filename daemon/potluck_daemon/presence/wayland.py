@@ -1,14 +1,14 @@
-"""A Wayland compositor: its active window, and whether somebody touches keyboard or mouse.
+"""Asks a Wayland compositor for its active window, and whether somebody touches keyboard or mouse.
 
-Sway, Hyprland, labwc, Wayfire, niri and river tell programs about windows, by `wlr-foreign-toplevel-management`. GNOME
-and KDE Plasma do not; there, `groups` looks at control groups. The compositor names a window's application, not its
-process, which is looked for among the running programs.
+Sway, Hyprland, labwc, Wayfire, niri and river show windows to programs, by `wlr-foreign-toplevel-management`. GNOME and
+KDE Plasma do not; there, `windows.game_groups` looks at control groups. The compositor names a window's application,
+not its process, which has to be found among the running programs.
 
 `ext_idle_notifier_v1` (Plasma 6, wlroots, COSMIC) or its forerunner `org_kde_kwin_idle` sends "idled" when nothing has
 been touched for the time asked for, and "resumed" afterwards. A game pad doesn't count as a touch (swayidle#5), so a
 detected game must outrank this.
 
-Four messages are spoken directly, which saves a dependency on a client library.
+This module writes the four messages itself, which saves a dependency on a client library.
 Sources: https://wayland.freedesktop.org/docs/html/ch04.html (wire format);
 https://wayland.app/protocols/wlr-foreign-toplevel-management-unstable-v1
 """
@@ -31,8 +31,8 @@ from potluck_daemon.presence.windows import ActiveWindow
 
 CALL_TIMEOUT_S = 5.0
 _DISPLAY, _REGISTRY, _SYNC = 1, 2, 3  # object ids
-_MANAGER = 4  # on the connection for windows
-_SEAT, _NOTIFIER, _NOTIFICATION = 4, 5, 6  # on that for idle time: the ids of a connection have no gaps
+_MANAGER = 4  # object id on the connection for windows
+_SEAT, _NOTIFIER, _NOTIFICATION = 4, 5, 6  # object ids on the connection for idle time; a connection's ids have no gaps
 _WINDOWS, _EXT, _KDE = "zwlr_foreign_toplevel_manager_v1", "ext_idle_notifier_v1", "org_kde_kwin_idle"
 _APP_ID, _STATE, _CLOSED, _DESTROY = 1, 4, 6, 7  # events of a window, and the request
 _ACTIVATED, _FULL_SCREEN = 2, 3
@@ -44,7 +44,7 @@ _MAX_BODY_BYTES = 4096
 async def _compositor(
     environment: Mapping[str, str],
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter, dict[str, int]]]:
-    """Connect to the compositor, and yield its interfaces with the number of each as well.
+    """Connect to the compositor, and yield the connection and the number of each of its interfaces.
 
     Raises:
         ProbeUnavailableError: there is none, or it went away during the body.
@@ -117,16 +117,16 @@ async def _receive(reader: asyncio.StreamReader) -> tuple[int, int, bytes]:
 
 @dataclass(slots=True)
 class Toplevels:
-    """All windows by their object id, as the compositor tells them."""
+    """All windows by their object id, as the compositor's events describe them."""
 
     app_ids: dict[int, str] = field(default_factory=dict)
     states: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def apply(self, sender: int, opcode: int, body: bytes) -> int | None:
-        """Take in one event and return the id of a window that was closed, else None.
+        """Apply one event. Return the id of a window that was closed, else None.
 
         Raises:
-            struct.error, ValueError: this is not what the protocol says.
+            struct.error, ValueError: the event violates the protocol.
         """
         if sender == _MANAGER:
             if opcode != 0:
@@ -200,7 +200,7 @@ def process_of(table: ProcessTable, app_id: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class WaylandIdleProbe:
-    """Use or absence, as the compositor tells of keyboard and mouse."""
+    """The probe for use or absence, by the compositor's reports of keyboard and mouse."""
 
     name = sentence("Idle time ({name})", name="Wayland")
 
@@ -219,7 +219,7 @@ class WaylandIdleProbe:
                 _send(writer, _NOTIFIER, 1, struct.pack("=III", _NOTIFICATION, timeout_ms, _SEAT))
             else:  # get_idle_timeout
                 _send(writer, _NOTIFIER, 0, struct.pack("=III", _NOTIFICATION, _SEAT, timeout_ms))
-            report((use_sighting(True),))  # until the compositor says otherwise
+            report((use_sighting(True),))  # somebody counts as present until the compositor says otherwise
             while True:
                 sender, opcode, _ = await _receive(reader)
                 if sender == _NOTIFICATION:

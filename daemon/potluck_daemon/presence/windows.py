@@ -1,29 +1,24 @@
-"""Judges the active window: is it a game that nothing announced? Pure.
+"""Judges the active window: is it a game that nothing announced?
 
     not a game       the list of other programs, or the menu gives it categories without Game
     certain          full-screen, and the menu says that it is a game
     likely           full-screen, and it asks for no compositor, has a game controller open, or is busy;
-                     in a window, and the menu gives it away, and it does something
-    weak             everything else that is full-screen, or of which the menu says that it is a game
-    unsure           in a window, nothing gives it away, but it is busy without a break: the user is asked
+                     in a window, the menu says that it is a game, and it does something
+    weak             everything else that is full-screen, or that the menu calls a game
+    unsure           in a window, and nothing shows that it is a game, but it is busy without a break: the user is asked
 
 A film fills the screen, too, and a paused game is idle, so each fact alone says little. A game that was confirmed stays
 one while its process lives, also minimised; a window that only was busy counts for ten minutes after it was last seen.
-Source for the hint: https://specifications.freedesktop.org/wm-spec/latest (_NET_WM_BYPASS_COMPOSITOR).
-
-Looks at the active window and gathers what `windows.judge` needs to know about its program.
-
-A full-screen window alone may be a film or a presentation. Its program's place in the desktop's menu, a hint to the
-compositor, an open game controller and the CPU time of its processes make the difference.
+`judge` and `plays_after_look` are pure; `WindowLooks` gathers their signs.
 
 The kernel's `joydev` makes a `jsN` for everything with sticks and game buttons. The same device has an `eventN`, and
 the common controllers a `hidrawN`; games read those today.
-Source: https://docs.kernel.org/input/joydev/joystick.html
 
-Games by the control group that the desktop started them in.
+GNOME and KDE Plasma on Wayland show nobody which window is in front, but both start each application in a control group
+with the name of its entry in the menu, and the kernel counts the group's CPU time. The busiest game counts as in front.
 
-GNOME and KDE Plasma on Wayland tell nobody which window is in front, but both start each application in a group with
-the name of its entry in the menu, and the kernel counts the group's CPU time. The busiest game counts as in front.
+Sources: https://specifications.freedesktop.org/wm-spec/latest (_NET_WM_BYPASS_COMPOSITOR);
+https://docs.kernel.org/input/joydev/joystick.html
 """
 
 from __future__ import annotations
@@ -62,15 +57,15 @@ from potluck_daemon.presence.probe import (
 from potluck_daemon.presence.processes import ProcessTable, Program, read_program
 
 HOLD_S = 600.0  # a game that nothing but its looks gave away counts for so long after it was left
-ASK_AFTER_S = 20.0  # of being busy; most programs that load or compute something are done by then
-_CONFIRM_SHARE = 0.8  # of the interval between two looks: a timer may fire a little early
+ASK_AFTER_S = 20.0  # time of being busy; most programs that load or compute something are done by then
+_CONFIRM_SHARE = 0.8  # share of the interval that is enough: a timer may fire a little early
 _QUIET_LOOKS = 2.5  # intervals for which a game that is not confirmed yet may be idle
 _RUNTIMES = ("perl", "python", "java", "ruby", "mono", "love", "electron", "sdl", "process ")  # no names of games
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveWindow:
-    """What the X server or the compositor tells of the window that has the focus."""
+    """The window that has the focus, as the X server or the compositor describes it."""
 
     pid: int | None
     name: str  # its class or application id
@@ -83,16 +78,18 @@ class Signs:
     """What else is known about the program of a window."""
 
     program: Program
-    entry: MenuEntry | None = None  # of the desktop's menu
+    entry: MenuEntry | None = None  # its entry in the desktop's menu
     has_controller: bool = False  # looked for when it is full-screen
-    cpu_percent: float = 0.0  # of one core since the last look; 0 at the first
-    busy_for_s: float = 0.0  # without a break, and in front
+    cpu_percent: float = 0.0  # use of one core since the last look; 0 at the first look
+    busy_for_s: float = 0.0  # time of being busy without a break, in front
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
+    """What a window is taken for."""
+
     sighting: Sighting
-    is_known: bool = False  # full-screen, and something beside being busy gives it away
+    is_known: bool = False  # full-screen, and more than its CPU time shows that it is a game
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ def plays_after_look(
     interval_s: float,
     is_alive: Callable[[Program], bool],
 ) -> dict[int, Play]:
-    """Return the games that go on after a look: those that still run, and the one that was just seen."""
+    """Return the games that go on after a look: those that still run, and the one that was just seen. Pure."""
     kept = {
         pid: play
         for pid, play in plays.items()
@@ -187,7 +184,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class WindowLooks:
-    """Judges the active window at each look, and remembers the games that go on after they were left."""
+    """Judges the active window at each look, and remembers games that go on after their window was left."""
 
     def __init__(
         self,
@@ -204,12 +201,12 @@ class WindowLooks:
         self.interval_s = interval_s
         self._clock = clock
         self._environment = surroundings.environment
-        self._last_use = (_NOTHING, 0.0, 0.0)  # of a process, or of its whole tree; its CPU seconds; the time
+        self._last_use = (_NOTHING, 0.0, 0.0)  # (process id, whether its tree counts), CPU seconds, time
         self._busy_since = math.inf
         self._plays: dict[int, Play] = {}
 
     def look(self, window: ActiveWindow | None) -> tuple[Sighting, ...]:
-        """Return what there is to report when this window is the active one."""
+        """Return the sightings when this window is the active one."""
         seen = self._judge(window) if window is not None else None
         if window is None:
             self._last_use = (_NOTHING, 0.0, 0.0)
@@ -249,7 +246,7 @@ class WindowLooks:
         return by_group if by_group is not None and by_group.is_game else None
 
     def _busy(self, what: tuple[int, bool], used_s: float) -> tuple[float, float]:
-        """Return the percentage of a core used since the last look, 0 at the first; and for how long it was busy."""
+        """Return the percentage of a core used since the last look (0 at the first), and how long it has been busy."""
         now = self._clock()
         (what_before, used_before_s, then), self._last_use = self._last_use, (what, used_s, now)
         if what_before != what or now <= then:
@@ -266,7 +263,7 @@ class WindowLooks:
 
 @dataclass(frozen=True, slots=True)
 class WindowsProbe:
-    """Evidence for games by the active window, from a weak sign up to certain."""
+    """The probe for games by the active window, with evidence from a weak sign up to certain."""
 
     name: Sentence
     source: Source[ActiveWindow | None]
@@ -280,7 +277,7 @@ class WindowsProbe:
 
 
 def used_seconds(proc: Path, pid: int) -> float:
-    """Return the CPU seconds of a process with its ended children; 0 if it is gone or not known."""
+    """Return the CPU seconds of a process with its ended children; 0 if it is gone."""
     try:
         fields = (proc / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:

@@ -1,10 +1,10 @@
-"""An X server: a connection to it, and its active window.
+"""Connects to an X server, and reads its active window.
 
 Xlib calls block, and a call to a hung X server (Xwayland does hang) blocks for ever, so each connection has a thread of
 its own. Then only the thread hangs.
 
 The process id that a window names is that of its own PID namespace, which is wrong for a sandbox. The server knows the
-right one from the connection and tells it by the X-Resource extension, as every server since 2011 does.
+right one from the connection, and has the X-Resource extension for it, as every server since 2011 does.
 Sources: https://specifications.freedesktop.org/wm-spec/latest; https://www.x.org/releases/current/doc/resourceproto
 """
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK_TIMEOUT_S = 5.0
-_CLIENT_BITS = 0x1FE00000  # of a window's id: which client made it
+_CLIENT_BITS = 0x1FE00000  # bits of a window's id that name the client that made it
 
 
 class XScreen(Generic[T]):
-    """A screen that `look` is called with, in a thread, each time somebody asks."""
+    """A screen in a thread of its own, where `look` is called with the display."""
 
     def __init__(self, surroundings: Surroundings, look: Callable[[Display], T]) -> None:
         """Start the thread. Raises ProbeUnavailableError without an X11 display."""
@@ -77,7 +77,7 @@ class XScreen(Generic[T]):
         if self._display is None:
             from Xlib.display import Display
 
-            if self._authority:  # Xlib looks nowhere else, and a daemon older than its desktop was not given it
+            if self._authority:  # Xlib reads only this, and a daemon older than its desktop lacks it
                 os.environ["XAUTHORITY"] = self._authority
             self._display = Display(self._name)
             self._display.set_error_handler(lambda *_: None)  # errors of requests without an answer have no caller
@@ -98,7 +98,7 @@ async def x11_windows(at: Surroundings) -> AsyncIterator[Look[ActiveWindow | Non
 
 
 class _Follower:
-    """Reads the active window again when an event says that it may have changed."""
+    """Returns the active window. It reads the window again only when an event says that it may have changed."""
 
     def __init__(self) -> None:
         self._display: Display | None = None
@@ -111,7 +111,7 @@ class _Follower:
         if is_new:
             display.screen().root.change_attributes(event_mask=X.PropertyChangeMask)
         elif not display.pending_events():
-            return self._seen  # without asking the server
+            return self._seen  # nothing has changed, so the server need not be asked
         for _ in range(display.pending_events()):
             display.next_event()
         self._display, self._seen = display, active_window(display)
@@ -146,7 +146,9 @@ def _read(display: Display) -> ActiveWindow | None:
     window.change_attributes(event_mask=X.PropertyChangeMask | X.StructureNotifyMask)
     states = _property(display, window, "_NET_WM_STATE")
     is_full = display.intern_atom("_NET_WM_STATE_FULLSCREEN") in states
-    if not is_full and not _is_maximised(display, states):  # without a panel a maximised window covers the screen, too
+    if not is_full and not _is_maximised(
+        display, states
+    ):  # a maximised window covers the screen, too, if there is no panel
         is_full = covers_screen(root, window, _monitors(display))
     if _is_desktop(display, window):
         return None

@@ -22,6 +22,8 @@ MAX_LINES = 2000
 
 
 class HistoryFile:
+    """The past transitions: all of them in memory, and a line for each in the file."""
+
     def __init__(self, path: Path) -> None:
         self._log = CheckedLog(path)
         self._recent: list[Transition] = []
@@ -30,7 +32,7 @@ class HistoryFile:
         """Read what earlier daemons wrote. Never raises for what the file holds."""
         try:
             for line in self._log.read():
-                with contextlib.suppress(CodecError):  # of a version that this one can't read
+                with contextlib.suppress(CodecError):  # a version that this one can't read wrote it
                     self._recent.append(_read(line))
         except OSError as error:
             log.warning("cannot read the history: %s", error)

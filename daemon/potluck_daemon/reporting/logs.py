@@ -1,6 +1,6 @@
 """The daemon's log: a file of bounded size, and standard error if that is the journal or a terminal.
 
-Invites, keys, addresses and peer ids are removed from every line, also from those of the engine and of libraries, so
+Invites, keys, addresses and peer ids are redacted in every line, including lines of the engine and of libraries, so
 that anybody may read the log.
 """
 
@@ -48,12 +48,12 @@ class _LogFile(logging.handlers.RotatingFileHandler):
             with contextlib.suppress(OSError):
                 self.stream.close()
                 Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.stream = None  # opened again for the line
+            self.stream = None  # the line below opens it again
         super().emit(record)
 
 
 class JournalFormatter(RedactingFormatter):
-    """Marks each line with its priority for the journal."""
+    """A formatter that marks each line with its priority for the journal."""
 
     def format(self, record: logging.LogRecord) -> str:
         mark = f"<{_PRIORITIES.get(record.levelno, 6)}>"

@@ -1,7 +1,7 @@
-"""The page over HTTP: `GET /metrics` on an address of this machine, off unless a port is set.
+"""Serves the metrics over HTTP: `GET /metrics` on an address of this machine, off unless a port is set.
 
-It is read-only. On a loopback address the Host must be one, too, so that no web page reaches it under a name of its own
-(DNS rebinding).
+The page is read-only. On a loopback address the Host header must name one, too, so that no web page reaches it under a
+name of its own (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ PATH = "/metrics"
 
 
 class MetricsPage:
-    """Opens what `apply` is given, now and whenever the settings change; `close` ends it.
+    """The page that the settings given to `apply` want, until `close`.
 
     Attributes:
-        problem: why the page that is wanted is not there; nothing if all is well.
+        problem: why a page that is wanted is not there; empty if all is well.
     """
 
     def __init__(self, read: Callable[[], tuple[Status, EngineMetrics]]) -> None:
@@ -64,7 +64,7 @@ class MetricsPage:
             self._server = None
 
     async def _start(self, settings: MetricsSettings) -> None:
-        """Import what takes megabytes now that it is wanted."""
+        """Open the page. The library for it takes megabytes, so it is imported only now."""
         from potluck_daemon.reporting.metrics_text import CONTENT_TYPE, render
 
         is_host = _is_local_name if is_loopback(settings.address) else bool

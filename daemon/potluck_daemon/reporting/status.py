@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import median
 
 from msgspec import structs
-from potluck_control.api.schema import LoadStatus, SwarmStatus
+from potluck_control.api.schema import LoadStatus, SpeedForYou, SwarmStatus
 from potluck_control.methods.models import Progress, Served
 from potluck_control.processes.engine_messages import EngineReport
 
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import Sentence, sentence
 from potluck.tasks import failing
-from potluck_daemon.reporting.answer_speed import speed_for_you
-from potluck_daemon.settings.state import RememberedState
-from potluck_daemon.supervisor.supervisor import EngineFacts
+from potluck_daemon.settings.state import RememberedState, TimedAnswer
+from potluck_daemon.supervisor.facts import EngineFacts
+
+ANSWERS_COUNT_S = 7 * 86400  # older answers say nothing about the speed now
 
 
 def swarm_status(
@@ -83,7 +85,7 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
 
 
 def notices(facts: EngineFacts, report: EngineReport) -> Iterator[Sentence]:
-    """Yield what makes steps slow and can be mended, what keeps failing, and which file changed under its blocks.
+    """Yield sentences about slow steps that can be mended, failures that repeat, and files that changed on the disk.
 
     Args:
         facts: of the engine about the served swarm, see `Supervisor.facts_of`.
@@ -108,3 +110,21 @@ def load_status(processor: LoadStatus, report: EngineReport) -> LoadStatus:
         memory_limit_bytes=report.memory_limit_bytes,
         memory_total_bytes=report.memory_total_bytes,
     )
+
+
+def speed_for_you(
+    answers: Sequence[TimedAnswer], swarm: str, expected_tps: float | None, now: float
+) -> SpeedForYou | None:
+    """Return the speed of answers in the swarm with this prefix: of the last answers, else as the servers promise.
+
+    Return None if it is not known, or the model cannot run.
+
+    Args:
+        expected_tps: the speed that the engine expects; 0: some blocks have no server; None: no engine looks.
+    """
+    if expected_tps == 0:
+        return None
+    rates = [one.tokens / one.seconds for one in answers if one.swarm == swarm and 0 <= now - one.at < ANSWERS_COUNT_S]
+    if rates:
+        return SpeedForYou(round(median(rates), 2), is_measured=True)
+    return SpeedForYou(round(expected_tps, 2), is_measured=False) if expected_tps else None

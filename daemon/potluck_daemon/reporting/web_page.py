@@ -1,7 +1,7 @@
 """Serves one web page over HTTP: read-only, drawn anew for each visitor.
 
 Nothing that a visitor sends gets further than this file. Each has a few seconds and a few kilobytes, and the oldest of
-too many visitors leaves for the newest.
+too many visitors is dropped for the newest.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MAX_HEAD_BYTES = 1 << 14
 
 
 class WebPageServer:
-    """Answers visitors of a page from `start`, which comes first, to `close`.
+    """Answers visitors of one page from `start` to `close`.
 
     Args:
-        path: the one that is answered, a secret perhaps.
+        path: the path of the page, which may be a secret.
         draw: returns the page.
-        is_host: tells whether a Host header is answered.
+        is_host: returns whether to answer requests with this Host header.
     """
 
     _server: asyncio.Server
@@ -50,12 +50,12 @@ class WebPageServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens: IP address and port."""
+        """The IP address and port at which it listens."""
         host, port = self._server.sockets[0].getsockname()[:2]
         return host, port
 
     def url(self, name: str = "") -> str:
-        """Return the page's address, under the host's own address if it has no `name`."""
+        """Return the page's URL with the host's `name`, or with its IP address."""
         host, port = self.address
         return f"http://{name or (f'[{host}]' if ':' in host else host)}:{port}{self._path}"
 

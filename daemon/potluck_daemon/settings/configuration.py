@@ -1,6 +1,4 @@
-"""Makes the specification of an engine from the files that users and their tools may change: settings and swarms.
-
-The settings and swarms in force: read from their files, changed on request, read again when the files change.
+"""The settings and swarms in force: read from their files, changed on request, read again when the files change.
 
 It knows what the user wants and what follows from that for a process that computes. It does not know what runs now.
 """
@@ -13,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +33,14 @@ from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.accounting.account import models_folder
 from potluck_daemon.environment.store import engine_python
+from potluck_daemon.host.listening import free_port
 from potluck_daemon.settings.state import LessMemory, Pause, StateFile
 from potluck_daemon.settings.store import Loaded, SettingsStore
-from potluck_daemon.swarms.invites import free_port, no_network, peers_for_invite
+from potluck_daemon.swarms.invites import no_network, peers_for_invite
 
 
 def launch_of(settings: Settings, membership: Membership, places: Places, port: int) -> LaunchSpec:
-    """Return how to start an engine. `port`: for settings that name none."""
+    """Return how to start an engine. `port`: where it listens if the settings name no address."""
     serve, swarm, gateway = settings.serve, membership.swarm, settings.gateway
     return LaunchSpec(
         membership=membership.for_node(),
@@ -58,13 +57,13 @@ def launch_of(settings: Settings, membership: Membership, places: Places, port: 
 
 
 def chosen_checkpoint(chosen: str, swarm: Swarm) -> str:
-    """Return the folder that the user chose, or nothing if it holds another model since the swarm changed its own."""
+    """Return the folder that the user chose; empty if it does not hold the swarm's model, which may have changed."""
     names = (swarm.model, swarm.model.rpartition("/")[2])
     return chosen if not swarm.weights or Path(chosen).name in names else ""
 
 
-def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
-    """Return a value that changes with the files, and when the engine's environment is made or exchanged."""
+def file_stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
+    """Return a value that changes with the files, and when the engine's environment is made or replaced."""
     return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
 
 
@@ -83,8 +82,49 @@ _LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To 
 _WAS_OFF = sentence("The setting serve.enabled is gone. It was off, so Potluck is paused until you resume")
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How far this computer has come into a swarm. The default is that of an open swarm, or of none.
+
+    Attributes:
+        remover: who removed this person or computer; None: nobody.
+        is_applicant: nobody has let this person or computer in yet.
+        is_confirmed: a leader has confirmed the person, who is no guest any more.
+        ticket_ends_at: this person's other computer can let this one in until then (Unix seconds).
+        is_unlisted: the person's key is here, and others do not know this computer, as after a restore.
+    """
+
+    remover: str | None = None
+    is_applicant: bool = False
+    is_confirmed: bool = True
+    ticket_ends_at: float = math.inf
+    is_unlisted: bool = False
+
+
+def admission_to(membership: Membership, machine: bytes) -> Admission:
+    """Return how far the computer with the key `machine` has come into a swarm with members."""
+    person = membership.person(membership.members(), machine)
+    request = read_record(membership.application).body if membership.application else None
+    return Admission(
+        remover=membership.remover(machine),
+        is_applicant=person is None,
+        is_confirmed=person is not None and not person.is_guest,
+        ticket_ends_at=ticket_expires_s(request) if isinstance(request, Request) else math.inf,
+        is_unlisted=membership.person_seed is not None and not membership.has_machine(machine),
+    )
+
+
 class Configuration:
-    """Call `start` first. `on_change` is called after every reading."""
+    """What the user wants. Call `start` first.
+
+    Args:
+        memory: has the port and the pause, and the swarm that was served last.
+        on_change: called after every reading of the files.
+
+    Attributes:
+        membership: the user's part in the served swarm.
+        admission: how far this computer has come into it.
+    """
 
     def __init__(
         self, places: Places, environment: Mapping[str, str], memory: StateFile, on_change: Callable[[], None]
@@ -96,34 +136,30 @@ class Configuration:
         self._store = SettingsStore(places, environment)
         self._memory = memory
         self._on_change = on_change
-        self.membership: Membership | None = None  # the user's part in the served swarm
+        self.membership: Membership | None = None
+        self.admission = Admission()
         self._launch: LaunchSpec | None = None
-        self._wrong: tuple[Sentence, ...] = ()  # with the files
+        self._mistakes: tuple[Sentence, ...] = ()  # mistakes in the files, and oddities
         self._damaged: tuple[Sentence, ...] = ()
-        self.remover: str | None = None  # who removed this person or computer from the served swarm
-        self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
-        self.is_confirmed = True  # and a leader has confirmed the person
-        self.ticket_ends_at = math.inf  # until when this person's other computer can let this one in
-        self._is_unlisted = False  # the person's key is here, and others do not know this computer, as after a restore
-        self._stamps = stamps(places)
-        self._was_off = False  # by a setting that became a pause
+        self._stamps = file_stamps(places)
+        self._was_off = False  # serve.enabled was off, which has become a pause
 
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
         if not self._memory.state.port:
-            self._memory.keep(port=free_port())
+            self._memory.update(port=free_port())
         self.reload()
         if self._store.drop_old_switch():
-            self._memory.keep(pause=Pause(time.time()))
+            self._memory.update(pause=Pause(time.time()))
             self._was_off = True
             self.reload()
 
     def reload(self) -> None:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
-        self._stamps = stamps(self.places)
+        self._stamps = file_stamps(self.places)
         self.loaded = self._store.read()
         self._choose_swarm()
-        self._find_own_place()
+        self._find_admission()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
@@ -136,27 +172,19 @@ class Configuration:
         port = self._memory.state.port
         self.membership = chosen
         self._launch = launch_of(self.settings, chosen, self.places, port) if chosen is not None else None
-        self._wrong = self.loaded.problems + self.loaded.notices + notices
+        self._mistakes = self.loaded.problems + self.loaded.notices + notices
 
-    def _find_own_place(self) -> None:
-        membership = self.membership
-        self.remover, self.is_applicant, self.is_confirmed, self._is_unlisted = None, False, True, False
-        if membership is None or membership.swarm.is_open:
+    def _find_admission(self) -> None:
+        self.admission = Admission()
+        if self.membership is None or self.membership.swarm.is_open:
             return
         try:
-            machine = self.swarms.machine().public_key
+            self.admission = admission_to(self.membership, self.swarms.machine().public_key)
         except PotluckError as error:
             log.warning("this computer's key cannot be read: %s", error)
-            return
-        self.remover = membership.remover(machine)
-        person = membership.person(membership.members(), machine)
-        self.is_applicant, self.is_confirmed = person is None, person is not None and not person.is_guest
-        asks = read_record(membership.application).body if membership.application else None
-        self.ticket_ends_at = ticket_expires_s(asks) if isinstance(asks, Request) else math.inf
-        self._is_unlisted = membership.person_seed is not None and not membership.has_machine(machine)
 
     def reload_if_changed(self) -> None:
-        if stamps(self.places) != self._stamps:
+        if file_stamps(self.places) != self._stamps:
             log.info("settings, swarms or the engine's environment changed")
             self.reload()
 
@@ -178,7 +206,7 @@ class Configuration:
 
     @property
     def swarm(self) -> Swarm | None:
-        """The swarm that is served, or would be if nothing spoke against it."""
+        """The swarm that is served, or that would be served if nothing prevented it."""
         return self.membership.swarm if self.membership is not None else None
 
     def serves(self, name: str) -> bool:
@@ -206,11 +234,11 @@ class Configuration:
 
     @property
     def launch(self) -> LaunchSpec | None:
-        """How to start an engine. The node of a computer that is not listed yet gets a pass, valid for a day."""
+        """The launch of an engine. The node of a computer that is not listed yet gets a pass, valid for a day."""
         launch, membership = self._launch, self.membership
         if launch is not None:
             launch = replace(launch, memory_percent=self._memory_percent)
-        if launch is None or membership is None or not self._is_unlisted:
+        if launch is None or membership is None or not self.admission.is_unlisted:
             return launch
         key, person = membership.swarm.founder_key, membership.person_key
         assert key is not None
@@ -224,17 +252,17 @@ class Configuration:
         is_past = less is None or less.settings != repr(self.settings.serve) or time.time() >= less.at + _LESS_MEMORY_S
         return 100 if less is None or is_past else less.percent
 
-    def take_less_memory(self) -> None:
-        """Have engines take half as much from now on, until `serve` is set otherwise or a day has passed."""
+    def halve_memory(self) -> None:
+        """Give engines half as much memory until `serve` is set otherwise or a day has passed."""
         less = LessMemory(max(self._memory_percent // 2, 1), time.time(), repr(self.settings.serve))
-        self._memory.keep(less_memory=less)
+        self._memory.update(less_memory=less)
 
     @property
     def notices(self) -> tuple[Sentence, ...]:
-        """Return what is wrong with the files, and which of them were damaged lately."""
+        """Mistakes in the files, which of them were damaged lately, and what changed without the user."""
         less = NOTHING if self._memory_percent == 100 else _LESS_MEMORY
         paused = _WAS_OFF if self._was_off and self._memory.state.pause is not None else NOTHING
-        return tuple(filter(None, (*self._wrong, *self._damaged, less, paused)))
+        return tuple(filter(None, (*self._mistakes, *self._damaged, less, paused)))
 
     @property
     def engine_python(self) -> str:
@@ -243,12 +271,12 @@ class Configuration:
 
     @property
     def engine_place(self) -> tuple[str, dict[str, str]]:
-        """That interpreter, and the environment of its processes."""
+        """The interpreter of the processes that compute, and their environment variables."""
         python = self.engine_python
         return python, self.environment_of(python)
 
     def environment_of(self, python: str) -> dict[str, str]:
-        """Return the environment of a child that runs the interpreter `python`."""
+        """Return the environment variables of a child that runs the interpreter `python`."""
         return child_environment(self.environment, python) | {"HF_HUB_CACHE": str(self.models_folder)}
 
     @property
@@ -264,19 +292,19 @@ class Configuration:
         return folder or str(bundled_checkpoint(swarm.model) or swarm.model)
 
     def remember_met(self, swarm: Swarm, addresses: Iterable[str]) -> None:
-        """Keep where members of a swarm were found; the next node and the next invite start from there."""
+        """Remember where members of a swarm were found. The next node and the next invite start from there."""
         self.swarms.remember_met(swarm.name, addresses)
         if self.serves(swarm.name):
             self._choose_swarm()
 
     @property
     def is_for_here(self) -> bool:
-        """Whether the served swarm is meant for this machine alone, as the settings or its meeting points say."""
+        """True if the served swarm is meant for this machine alone, by the settings or its bootstrap peers."""
         chosen = (*self.settings.serve.listen, *(self.swarm.bootstrap_peers if self.swarm is not None else ()))
         return bool(chosen) and all(map(is_loopback, chosen))
 
     def invited_swarm(self, addresses: tuple[str, ...], *, for_others: bool = False) -> Swarm:
-        """Return the served swarm with those whom newcomers ask: this machine, and members that it met lately.
+        """Return the served swarm with bootstrap peers for newcomers: this machine, and members that it met lately.
 
         Args:
             for_others: whether newcomers on other machines have to find it.

@@ -1,4 +1,4 @@
-"""Remembers across restarts: a pause, the last swarm and answers, a port. The file is not for editing."""
+"""What the daemon remembers across restarts: a pause, the last swarm and answers, a port. Nobody edits the file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,28 @@ from potluck_control.api.schema import ProgramQuestion, SwarmStatus
 from potluck.checked_files import state_file
 from potluck.errors import PotluckError, explained
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.reporting.answer_speed import TimedAnswer
 
 log = logging.getLogger(__name__)
 
 STATE_VERSION = 1
 SAVE_INTERVAL_S = 60.0
+_MAX_ANSWERS = 20
+_LEAST_TOKENS = 8  # shorter answers tell more of the moment than of the swarm
+
+
+@dataclass(frozen=True, slots=True)
+class TimedAnswer:
+    """An answer that ended at a Unix time; its `tokens` after the first one took `seconds`."""
+
+    swarm: str  # prefix of the swarm and its model
+    at: float
+    tokens: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The user's pause. `until` None: until resumed, or until the game ends."""
+    """The user's pause, until a Unix time. `until` None: until resumed, or until the game ends."""
 
     since: float
     until: float | None = None
@@ -43,7 +54,7 @@ class WeightCheck:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Something that holds since a time."""
+    """Something that has held since a Unix time."""
 
     what: str
     at: float
@@ -51,7 +62,7 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class LessMemory:
-    """The engine takes less, because memory ran out with these settings of `serve`."""
+    """The engine takes less memory, because it ran out with these settings of `serve`."""
 
     percent: int
     at: float
@@ -60,17 +71,19 @@ class LessMemory:
 
 @dataclass(frozen=True, slots=True)
 class RememberedState:
+    """All that is remembered."""
+
     version: int = STATE_VERSION
     pause: Pause | None = None
-    answers: tuple[TimedAnswer, ...] = ()  # the last ones of the gateway
+    answers: tuple[TimedAnswer, ...] = ()  # the last answers of the gateway, oldest first
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
-    confirmed: tuple[Since, ...] = ()  # whose reports about which computer this one's server found to be right
-    dismissed: tuple[Since, ...] = ()  # whose reports about which computer the user has dismissed
+    confirmed: tuple[Since, ...] = ()  # reports (person and computer) that this computer's server confirmed
+    dismissed: tuple[Since, ...] = ()  # reports (person and computer) that the user dismissed
     examination: WeightCheck | None = None  # the last one
     less_memory: LessMemory | None = None  # the last time; it holds for a day
-    gateway_token: str = field(default="", repr=False)  # until somebody stops the gateway; programs were given it
+    gateway_token: str = field(default="", repr=False)  # programs use it until somebody stops the gateway
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal
 
 
@@ -85,17 +98,22 @@ class StateFile:
         self.state = RememberedState()
 
     def load(self) -> Sentence:
-        """Read the file. Return a notice if it is out of reach."""
+        """Read the file. Return a notice if it cannot be read."""
         try:
             self.state = self._saved = self._file.read() or RememberedState()
         except OSError as error:
             return sentence("{path} cannot be read: {why}", path=str(self._file.path), why=str(error.strerror))
         return NOTHING
 
-    def keep(self, **values: Any) -> None:
-        """Remember `values` of fields of the state, on the disk if that is possible."""
+    def update(self, **values: Any) -> None:
+        """Change fields of the state to `values`, on the disk, too, if that is possible."""
         self.state = replace(self.state, **values)
         self.try_to_save()
+
+    def add_answer(self, answer: TimedAnswer) -> None:
+        """Remember the speed of an answer, unless it is too short to tell one."""
+        if answer.tokens >= _LEAST_TOKENS and answer.seconds > 0:
+            self.state = replace(self.state, answers=(*self.state.answers, answer)[-_MAX_ANSWERS:])
 
     def save(self) -> None:
         """Write the file if something changed.
@@ -113,13 +131,13 @@ class StateFile:
         self._saved = self.state
 
     def try_to_save(self) -> None:
-        """Save what nobody has asked to keep. A full disk is logged and does not stop the daemon."""
+        """Save what the user did not ask for. A full disk is logged and does not stop the daemon."""
         try:
             self.save()
         except PotluckError as error:
             log.warning("%s", error.message)
 
     def save_if_due(self) -> None:
-        """Save counters now and then, because they are not worth a disk write each second."""
+        """Save now and then what changes often: it is not worth a disk write each second."""
         if self._clock() - self._saved_at >= SAVE_INTERVAL_S:
             self.try_to_save()

@@ -1,9 +1,9 @@
 """Reads and changes the settings file, and decides which settings are in force.
 
 A mistake in the file is named with its line, and never keeps the daemon from starting: the settings of the last file
-without a mistake stay in force. A checked backup of that file lies beside the state. Somebody who switched serving off
-must not serve because of a typo. People edit this file, so a valid file that differs from the backup is an edit, unless
-damage shows: it is empty or gone, it breaks off within a line, or its content changed while its time of change stayed
+without a mistake stay in force, so that a typo doesn't change whether somebody serves. A checked backup of that file
+lies beside the state. People edit the file, so a valid file that differs from the backup counts as an edit, unless it
+shows damage: it is empty or gone, it breaks off within a line, or its content changed while its time of change stayed
 the same. Changes keep comments, order, and what only a newer version knows.
 """
 
@@ -41,7 +41,7 @@ _CLOCK_S = 1.0  # file systems may not tell two changes within this time apart
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings in force, or those of one file. A setting with a mistake has its default then."""
+    """The settings in force, or those of one file, where a setting with a mistake has its default."""
 
     settings: Settings
     problems: tuple[Sentence, ...] = ()  # mistakes in the file, each with its line
@@ -50,6 +50,7 @@ class Loaded:
 
     @property
     def is_valid(self) -> bool:
+        """True if the file has no mistake."""
         return not self.problems
 
 
@@ -71,7 +72,7 @@ class SettingsStore:
         if loaded.is_valid:
             if loaded.data != earlier.data:
                 self._lost = _lost(self._path.name, loaded, earlier)
-            self._keep(loaded.data)
+            self._back_up(loaded.data)
             self._obeyed = loaded.settings
             return replace(loaded, notices=loaded.notices + self._lost)
         obeyed = self._obeyed or (earlier.settings if earlier.data and earlier.is_valid else None)
@@ -84,7 +85,7 @@ class SettingsStore:
     def in_force(self) -> bytes:
         """Return the last file without a mistake; empty if there is none or it cannot be read.
 
-        Root takes nothing over that the service's user could have written: the settings name whose programs root
+        Root adopts nothing that the service's user could have written, because settings name whose programs root
         installs.
         """
         return (read_copy(self._backup) or b"") if owner_of(self._places) is None else b""
@@ -92,7 +93,7 @@ class SettingsStore:
     def change(self, values: Mapping[str, object]) -> dict[str, Any]:
         """Change settings in the file, all or none, to values or to text as a person types it.
 
-        None takes a setting out of the file, so that its default applies. Return what the file had before, which undoes
+        None removes a setting from the file, so that its default applies. Return what the file had before, which undoes
         the change; None for a setting that it did not have. An empty or missing file begins with the settings in force.
 
         Raises:
@@ -114,9 +115,9 @@ class SettingsStore:
         return {entry.key: value_of(found, entry) if entry.key in there else None for entry, _ in wanted}
 
     def drop_old_switch(self) -> bool:
-        """Take `serve.enabled`, whose place a pause took, out of the file. Return whether it was off.
+        """Remove `serve.enabled`, which a pause has replaced, from the file. Return whether it was off.
 
-        A file that has mistakes or cannot be written keeps it, and the daemon pauses at its next start again.
+        A file that has mistakes or cannot be written keeps it; then the daemon pauses at its next start again.
         """
         in_file = load_settings(self._path, {})
         data = in_file.data if in_file.is_valid else read_copy(self._backup) or b""
@@ -134,12 +135,12 @@ class SettingsStore:
         return str(chosen).lower() in FALSE
 
     def replace(self, data: bytes) -> None:
-        """Replace the file by an edited one. Raises OSError if it cannot be written; it is unchanged then."""
+        """Replace the file by an edited one. If this raises OSError, the file is unchanged."""
         with locked_folder(self._path.parent):
             self._write(data)
 
     def _load(self, kept: bytes) -> Loaded:
-        """Read the file; damage counts as a mistake. Repair a file that nobody has written to but that has changed."""
+        """Read the file; damage counts as a mistake. Repair a file that has changed although nobody wrote to it."""
         loaded = load_settings(self._path, self._environment)
         if not kept.strip() or loaded.data == kept:
             return loaded
@@ -163,7 +164,7 @@ class SettingsStore:
         return loaded
 
     def _has_rotted(self) -> bool:
-        """Return whether the content has changed, but not the file's time, which each writer sets."""
+        """Return whether the file's content has changed but not its time, which every writer sets."""
         try:
             file, backup = self._path.stat(), self._backup.stat()
         except OSError:
@@ -178,10 +179,10 @@ class SettingsStore:
         write_atomically(self._path, data, mode=self._path.parent.stat().st_mode & 0o644)
         if parse_settings(data, self._path.name, {}).is_valid:
             with files_as_owner(self._places):
-                self._keep(data)
+                self._back_up(data)
 
-    def _keep(self, data: bytes) -> None:
-        """Make the backup hold `data` and have the time of the file, by which damage is told from edits."""
+    def _back_up(self, data: bytes) -> None:
+        """Make the backup hold `data` and have the time of the file, which tells damage from edits."""
         try:
             if (read_copy(self._backup) or b"") != data:
                 write_copy(self._backup, data)
@@ -259,7 +260,7 @@ def _converted(entry: SettingEntry, value: object) -> Any:
 
 
 def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
-    """Raises UsageError if the file has something else in place of the setting's section."""
+    """Set a value in the document. Raises UsageError if the file has something else in place of the section."""
     section = document.get(entry.section, {})
     if not isinstance(section, dict):
         raise UsageError(sentence("{name} is not a section of the file", name=entry.section), hint=EDIT_HINT)
@@ -270,14 +271,14 @@ def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
 
 
 def _table(data: bytes, name: str) -> dict[str, Any]:
-    """Return what a file of this version or a newer one sets, by key, and its `version`. People may leave that out.
+    """Return the settings in a file of this version or a newer one by key, and its `version`, which may be missing.
 
     Raises:
         UsageError: a person has to mend the file.
     """
     try:
         table = tomllib.loads(data.decode(_ENCODING))
-    except (ValueError, RecursionError) as error:  # also of numbers and nesting that Python limits
+    except (ValueError, RecursionError) as error:  # Python limits the length of numbers and the depth of nesting
         problem = sentence("{file} is not valid TOML: {why}", file=name, why=str(error))
         raise UsageError(problem, hint=EDIT_HINT) from None
     version = table.setdefault("version", SETTINGS_VERSION)
@@ -294,7 +295,7 @@ def _table(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _line_of(data: bytes, key: str) -> str:
-    """Return ` line 7`, where the file sets `key`; empty if a look at single lines does not find it."""
+    """Return ` line 7`, where the file sets `key`; empty if no single line does."""
     section, _, name = key.rpartition(".")
     here = ""
     for number, line in enumerate(data.decode(_ENCODING, errors="replace").splitlines(), 1):
@@ -306,7 +307,7 @@ def _line_of(data: bytes, key: str) -> str:
 
 
 def _lost(name: str, loaded: Loaded, earlier: Loaded) -> tuple[Sentence, ...]:
-    """Return a notice for a file that has lost its end, as a full disk leaves it; nothing if it has not. Pure."""
+    """Return a notice if the file has lost its end, as a full disk leaves it; else nothing. Pure."""
     both = (loaded.settings, earlier.settings)
     gone = [entry.key for entry in entries() if len({value_of(settings, entry) for settings in both}) == 2]
     if not gone or not earlier.data.startswith(loaded.data):

@@ -1,7 +1,4 @@
-"""Decides how long to wait before a failed engine is started again. Pure.
-
-Explains why the engine ended in one sentence, from its exit code and its last words. Pure.
-"""
+"""Explains in one sentence why an engine ended, and decides how long to wait before the next one is started. Pure."""
 
 from __future__ import annotations
 
@@ -18,17 +15,19 @@ from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 FIRST_DELAY_S = 1.0
 DELAY_FACTOR = 2.0
 LONGEST_DELAY_S = 300.0
-STABLE_AFTER_S = 60.0  # an engine that served this long failed for a new reason, so the first delay applies again
-EXPLAINED_DELAY_S = 30.0  # after an explained failure, e.g. a missing checkpoint, which another try cannot mend
+STABLE_AFTER_S = 60.0  # an engine that served for so long failed for a new reason, so the first delay applies again
+EXPLAINED_DELAY_S = (
+    30.0  # the least delay after an explained failure, such as a missing checkpoint: a retry cannot mend it
+)
 
 
 def delay_s(failures: int, *, explained: bool) -> float:
-    """Return the seconds to wait after the `failures`th failure in a row, counted from 1."""
+    """Return the seconds to wait after this many failures in a row. `explained`: the engine said why."""
     delay = min(FIRST_DELAY_S * DELAY_FACTOR ** (min(failures, 32) - 1), LONGEST_DELAY_S)
     return max(delay, EXPLAINED_DELAY_S) if explained else delay
 
 
-MAX_LETTERS = 200  # of the last words
+MAX_LETTERS = 200  # the most letters of the last words
 _MOST_EXPLAINED = 300  # letters of an engine's own explanation
 _DUMP = (
     "Extension modules: ",
@@ -44,14 +43,14 @@ class EngineExit:
     """The end of a process. `returncode` is negative for a signal, as in subprocess."""
 
     returncode: int
-    last_lines: Sequence[str] = ()  # of its standard error
+    last_lines: Sequence[str] = ()  # the end of its standard error
     failed: Failed | None = None  # its own explanation
     killed_because: Sentence = NOTHING  # why we killed it, e.g. "it stopped answering"; nothing: we did not
-    memory_kills: int | None = None  # that the kernel made meanwhile because memory ran out; None: unknown
+    memory_kills: int | None = None  # kills by the kernel meanwhile because memory ran out; None: unknown
 
     @property
     def ran_out_of_memory(self) -> bool:
-        """Whether an engine of the same size would end in the same way. A kill that nobody explains counts."""
+        """True if an engine of the same size would end in the same way. A kill that nobody explains counts."""
         if self.failed is not None or self.killed_because:
             return False
         if self.returncode < 0:
@@ -61,7 +60,7 @@ class EngineExit:
 
 
 def diagnose(end: EngineExit) -> Sentence:
-    """Return one sentence, with advice if there is any."""
+    """Return why an engine ended in one sentence, with advice if there is any."""
     if end.failed is not None:
         why = end.failed.error
         line = printable(why.text, _MOST_EXPLAINED)
@@ -90,7 +89,7 @@ def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
 
 
 def signal_name(number: int) -> str:
-    """Return what a signal is called: SIGKILL."""
+    """Return the name of a signal, such as SIGKILL."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,6 +1,6 @@
-"""Runs the gateway's process for the daemon: starts it, follows its reports, ends it when nobody uses it.
+"""Runs the gateway's process: starts it, follows its reports, and ends it when nobody uses it.
 
-`GatewayTopic` starts one again that has failed.
+`GatewayTopic` starts a gateway again that has failed.
 """
 
 from __future__ import annotations
@@ -32,23 +32,29 @@ from potluck.protocol.swarm import Draft, Swarm
 from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child_process import ChildProcess, running_child
-from potluck_daemon.reporting.answer_speed import TimedAnswer
 from potluck_daemon.settings.configuration import Configuration
+from potluck_daemon.settings.state import TimedAnswer
 from potluck_daemon.supervisor.failures import signal_name
 from potluck_daemon.supervisor.gateway_keys import GatewayKeys
 
 log = logging.getLogger(__name__)
 gateway_log = logging.getLogger("gateway")
 
-_MAX_WRONG = 20  # servers that are named
-_END_TIMEOUT_S = 5.0  # for a process that has closed its output
+_MAX_WRONG = 20  # the status names no more servers than this
+_END_TIMEOUT_S = 5.0  # limit for a process that has closed its output
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
-START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddings
+START_TIMEOUT_S = 600.0  # includes reading a cold disk and downloading the embeddings
 Opening = Callable[[], Awaitable[GatewayOpening]]
 
 
 class Gateway:
-    """Holds at most one gateway process. Times are Unix seconds, because people see them."""
+    """Holds at most one gateway process. Times are Unix seconds, because people see them.
+
+    Args:
+        keys: let programs in.
+        on_found: called with a sentence about servers that returned wrong results.
+        on_answer: called after each answer.
+    """
 
     def __init__(
         self,
@@ -57,32 +63,33 @@ class Gateway:
         on_found: Callable[[Sentence], None],
         on_answer: Callable[[TimedAnswer], None],
     ) -> None:
-        """`keys` lets programs in. `on_found` hears of servers that computed wrongly, `on_answer` of each answer."""
         self.keys = keys
         self._configuration = configuration
         self._on_found = on_found
         self._on_answer = on_answer
-        self.found = NOTHING  # what `on_found` heard last
-        self._swarm = ""  # prefix of the swarm that is used, or was used last
-        self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
-        self._distrusted: set[str] = set()  # people
+        self.found = NOTHING  # the last sentence about wrong results
+        self._swarm = ""  # prefix of the swarm that is in use, or was last
+        self._audits = self._earlier_audits = (
+            AuditStatus()
+        )  # what the running process found, and what those before it found
+        self._distrusted: set[str] = set()  # people whose servers returned wrong results
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: ChildProcess | None = None
-        self._offered: tuple[GatewaySwarm, ...] = ()  # to the process that runs
+        self._offered: tuple[GatewaySwarm, ...] = ()  # swarms that the running process was told to offer
         self._token, self._notice = "", NOTHING
-        self.port = 0  # of one that serves or has crashed; 0: there is none
+        self.port = 0  # the port of a gateway that serves or has crashed; 0: there is none
         self._has_game = False
         self._may_draft = True
 
     @property
     def audits(self) -> AuditStatus:
-        """What all processes for that swarm found."""
+        """The findings of all processes for the swarm in use."""
         return _added(self._earlier_audits, self._audits)
 
     @property
     def stays(self) -> bool:
-        """Whether the settings want the gateway of this swarm to run always."""
+        """True if the settings want the gateway of this swarm to run always."""
         return self._configuration.keeps_gateway(self._status.swarm)
 
     @property
@@ -94,8 +101,8 @@ class Gateway:
 
         Args:
             opening: what to open; awaited while the process imports. It may raise PotluckError.
-            token: lets in those who are told the status.
-            notice: what its user should know once it is ready.
+            token: lets in programs that get it with the status.
+            notice: shown to the user once the gateway is ready.
         """
         if swarm.prefix != self._swarm:
             self._swarm, self._earlier_audits, self.port = swarm.prefix, AuditStatus(), 0
@@ -104,38 +111,38 @@ class Gateway:
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step=step)
         self._task = start_task(self._life(opening))
 
-    def go_on(self) -> GatewayStatus:
-        """Return the status of the one that runs, without what `fail` has said of it."""
+    def clear_problem(self) -> GatewayStatus:
+        """Return the status of the gateway that runs, without what `show_problem` added."""
         self._status = structs.replace(self._status, notice=self._notice if self._status.url else NOTHING)
         return self.status
 
-    def fail(self, problem: Sentence) -> None:
-        """Say why none can be started, although one should."""
+    def show_problem(self, problem: Sentence) -> None:
+        """Show why no gateway can be started, although one should run."""
         if problem not in (self._status.problem, self._status.notice):
             log.warning("the gateway cannot start: %s", problem)
         if self.is_over:
             self._status = structs.replace(self._status, state=GatewayState.FAILED, problem=problem)
-        else:  # at its old address
+        else:  # it still serves at its old address
             self._status = structs.replace(self._status, notice=problem)
 
-    async def tell_keys(self) -> None:
-        """Let in only those with one of the keys, and those with the token."""
+    async def send_keys(self) -> None:
+        """Have the gateway let in programs with one of the present keys or the token, and no others."""
         if self._child is not None:
-            await self._child.say(encode(GatewayChange(key_hashes=self._hashes())) + b"\n")
+            await self._child.send(encode(GatewayChange(key_hashes=self._hashes())) + b"\n")
 
     def _hashes(self) -> tuple[str, ...]:
         return *self.keys.hashes(), key_hash(self._token)
 
-    async def tell_swarms(self, swarms: tuple[GatewaySwarm, ...]) -> None:
-        """Offer these swarms, the one that was opened at first, and no others."""
+    async def send_swarms(self, swarms: tuple[GatewaySwarm, ...]) -> None:
+        """Have the gateway offer these swarms and no others. The first one must be the one it was opened with."""
         if self._child is not None and _named(swarms) != _named(self._offered):
             self._offered = swarms
-            await self._child.say(encode(GatewayChange(swarms=swarms)) + b"\n")
+            await self._child.send(encode(GatewayChange(swarms=swarms)) + b"\n")
 
-    def hear(self, transition: Transition) -> None:
-        """End the process when a game starts, unless it was asked to stay. It may be started again during the game.
+    def give_way(self, transition: Transition) -> None:
+        """End the process when a game starts, unless it is permanent. It may be started again during the game.
 
-        One that runs during a game, or while memory is short, drafts with no model of its own.
+        A gateway that runs during a game, or while memory is short, drafts with no model of its own.
         """
         had_game, could_draft = self._has_game, self._may_draft
         self._has_game = transition.state is State.YIELDED and transition.reason in _GAMES
@@ -143,14 +150,15 @@ class Gateway:
         if self._has_game and not had_game and not self.stays and not self.is_over:
             start_task(self.stop())
         elif self._may_draft != could_draft and self._child is not None:
-            start_task(self._child.say(encode(GatewayChange(may_draft=self._may_draft)) + b"\n"))
+            start_task(self._child.send(encode(GatewayChange(may_draft=self._may_draft)) + b"\n"))
 
     @property
     def is_over(self) -> bool:
-        """Return whether no process runs."""
+        """True if no process runs."""
         return self._task is None or self._task.done()
 
     async def stop(self) -> None:
+        """End the process and wait for its end."""
         task = self._task
         await cancel_and_wait(task)
         if self._task is task:  # else another one has been started meanwhile
@@ -176,7 +184,7 @@ class Gateway:
         command = python_command(python, "-m", "potluck_gateway")
         try:
             async with running_child(command, environment) as child:
-                telling = start_task(self._tell_opening(child, opening))
+                sending = start_task(self._send_opening(child, opening))
                 try:
                     if await self._follow(child):
                         return NOTHING
@@ -184,22 +192,22 @@ class Gateway:
                         async with asyncio.timeout(_END_TIMEOUT_S):
                             await child.wait()
                 finally:
-                    await cancel_and_wait(telling)
+                    await cancel_and_wait(sending)
             for line in await child.last_lines():
                 gateway_log.info("%s", line)
-            return self._status.problem or _reason(await child.wait(), await child.last_words())
+            return self._status.problem or _reason(await child.wait(), await child.last_error())
         except OSError as error:
             return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
-        except Exception as error:  # of either side
+        except Exception as error:  # a mistake of either side
             log.exception("the chat gateway cannot be followed")
             return sentence("the gateway is not understood: {why}", why=str(error))
         finally:
             self._child = None
             self._earlier_audits, self._audits = self.audits, AuditStatus()
-            remove_dead()  # it was killed, so its node's sockets are still there
+            remove_dead()  # a killed process leaves its node's sockets behind
 
-    async def _tell_opening(self, child: ChildProcess, opening: Opening) -> None:
-        """Tell the process what to open, or end it if there is nothing."""
+    async def _send_opening(self, child: ChildProcess, opening: Opening) -> None:
+        """Send the process what to open, or end it if there is nothing to open."""
         try:
             wanted = await opening()
         except (PotluckError, OSError) as error:
@@ -209,16 +217,16 @@ class Gateway:
             return
         distrusted = tuple(sorted(self._distrusted))
         wanted = structs.replace(wanted, key_hashes=self._hashes(), distrusted=distrusted, may_draft=self._may_draft)
-        self._child, self._offered = child, wanted.swarms  # changes from now on come behind this
-        await child.say(encode(wanted) + b"\n")
+        self._child, self._offered = child, wanted.swarms  # later changes are sent after this line
+        await child.send(encode(wanted) + b"\n")
 
     async def _follow(self, child: ChildProcess) -> bool:
-        """Follow the reports. Return True when nobody has used the gateway for long, False when it has ended."""
+        """Follow the reports. Return True when the gateway is out of use, False when it has ended by itself."""
         wait_s = START_TIMEOUT_S
         while True:
             try:
                 async with asyncio.timeout(wait_s):
-                    line = await child.line()
+                    line = await child.read_line()
             except TimeoutError:
                 is_ready = self._status.state is GatewayState.READY
                 if is_ready and self.stays:
@@ -228,12 +236,12 @@ class Gateway:
                 return is_ready
             if not line:
                 return False
-            self._hear(decode(GatewayReport, line))
+            self._apply(decode(GatewayReport, line))
             if self._status.state is GatewayState.READY:
                 wait_s = self._configuration.settings.chat.end_after_s
                 self._status = structs.replace(self._status, ends_at=time.time() + wait_s)
 
-    def _hear(self, report: GatewayReport) -> None:
+    def _apply(self, report: GatewayReport) -> None:
         if report.audits is not None:
             self._audits = report.audits
         if report.found:
@@ -246,7 +254,7 @@ class Gateway:
                 GatewayState.READY, report.url, self._token, old.swarm, old.model, notice=self._notice
             )
         elif report.key_hash:
-            self.keys.note_answer(report.key_hash, report.tokens)
+            self.keys.count_answer(report.key_hash, report.tokens)
             self._on_answer(TimedAnswer(report.swarm, time.time(), report.timed_tokens, report.answer_s))
         elif report.problem:
             self._status = structs.replace(self._status, problem=report.problem)
@@ -255,16 +263,16 @@ class Gateway:
 
 
 def _named(swarms: tuple[GatewaySwarm, ...]) -> list[tuple[Swarm, Draft | None]]:
-    """Return what a gateway loads of these swarms."""
+    """Return the parts of these swarms that a gateway loads."""
     return [(each.identity, each.membership.swarm.draft) for each in swarms]
 
 
-def _reason(code: int, last_words: str) -> Sentence:
+def _reason(code: int, last_error: str) -> Sentence:
     if code < 0:
         return sentence("it was ended by signal {name}", name=signal_name(-code))
-    if not last_words:
+    if not last_error:
         return sentence("it ended with code {number}", number=code)
-    return sentence("it ended with code {number}: {why}", number=code, why=last_words)
+    return sentence("it ended with code {number}: {why}", number=code, why=last_error)
 
 
 def _added(one: AuditStatus, other: AuditStatus) -> AuditStatus:

@@ -53,17 +53,18 @@ class GatewayKeys:
         self._written_at = 0.0  # monotonic
 
     def listed(self) -> tuple[KeyInfo, ...]:
+        """Return all keys with what was counted for them."""
         self.flush()
         return tuple(KeyInfo(key.name, key.made_at, key.answers, key.tokens, key.used_at) for key in self._read())
 
-    def note_answer(self, key: str, tokens: int) -> None:
-        """Count an answer for the key with this hash, on disk once in a while."""
+    def count_answer(self, key: str, tokens: int) -> None:
+        """Count an answer for the key with this hash. Counts are written once a minute."""
         self._unwritten.append((key, tokens))
         if time.monotonic() - self._written_at > _WRITE_EVERY_S:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was counted. A file that cannot be written loses counts and nothing else."""
+        """Write the counts. Losing them is all that happens if the file cannot be written."""
         counted, self._unwritten = self._unwritten, []
         self._written_at = time.monotonic()
         if counted:
@@ -71,10 +72,11 @@ class GatewayKeys:
                 self._write(tuple(_used(key, counted) for key in self._read()))
 
     def hashes(self) -> tuple[str, ...]:
+        """Return the hashes of all keys."""
         return tuple(key.hash for key in self._read())
 
     def make(self, name: str) -> str:
-        """Return a new key, which is shown this once."""
+        """Make a key for a program and return it; it is shown only now."""
         keys = self._read()
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -94,6 +96,7 @@ class GatewayKeys:
         return made
 
     def revoke(self, name: str) -> None:
+        """Delete a key. Raises UsageError if there is none of this name."""
         keys = self._read()
         left = tuple(key for key in keys if key.name != name)
         if left == keys:

@@ -31,7 +31,7 @@ MAX_LOG_LINE_BYTES = 4096
 
 
 class EngineProcess:
-    """A running engine. The result of `ended` says how it ended; nothing of its group lives by then."""
+    """A running engine. The task `ended` returns how it ended; by then, nothing of its process group lives."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, pipe: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -93,7 +93,7 @@ class EngineProcess:
             self._writer.write(messages.encode(command))
 
     def stop(self) -> None:
-        """Ask the process to end, or kill it if it got no launch: it hears nothing while it imports, for seconds.
+        """Ask the process to end, or kill it before its launch, because it reads nothing while it imports, for seconds.
 
         Before its launch it holds nothing, and writes only compiled modules, which Python replaces atomically.
         """
@@ -103,6 +103,7 @@ class EngineProcess:
             self._signal(signal.SIGKILL)
 
     def terminate(self) -> None:
+        """Send SIGTERM to the process group."""
         self._signal(signal.SIGTERM)
 
     def kill(self, because: Sentence) -> None:
@@ -117,13 +118,13 @@ class EngineProcess:
 
     async def _run(self, on_message: Callable[[messages.Said], None]) -> EngineExit:
         output = start_task(self._read_output())
-        hearing = start_task(self._read_messages(on_message))
+        reading = start_task(self._read_messages(on_message))
         try:
             returncode = await self._process.wait()
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)  # what a killed engine leaves behind, such as p2pd
-            _, late = await asyncio.wait({output, hearing}, timeout=1.0)
+            _, late = await asyncio.wait({output, reading}, timeout=1.0)
             for task in late:
                 task.cancel()
             self._writer.close()
@@ -138,14 +139,14 @@ class EngineProcess:
                 match message:
                     case messages.Hello(_, version) if version != messages.PIPE_VERSION:
                         self.kill(_other_version(version))
-                        return  # it says nothing that this version reads
+                        return  # this version cannot read its other messages
                     case messages.Failed():
                         self._failed = message
                 if message is not None:
                     on_message(message)
         except ConnectionError:
-            pass  # it died, and `_run` learns how
-        except Exception as error:  # of either side: nobody would read what the engine says from now on
+            pass  # the engine died; `_run` returns how
+        except Exception as error:  # a mistake of either side; nothing would read the engine's messages any more
             log.exception("a message of the engine cannot be handled")
             self.kill(sentence("the daemon could not handle its message: {why}", why=str(error)))
 
@@ -155,14 +156,14 @@ class EngineProcess:
         while chunk := await self._process.stdout.read(1 << 16):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                self._keep(line)
+                self._log(line)
             if len(rest) > MAX_LOG_LINE_BYTES:
-                self._keep(rest)
+                self._log(rest)
                 rest = b""
         if rest:
-            self._keep(rest)
+            self._log(rest)
 
-    def _keep(self, line: bytes) -> None:
+    def _log(self, line: bytes) -> None:
         text = line[:MAX_LOG_LINE_BYTES].decode(errors="replace").rstrip()
         if text:
             self._last_lines.append(text)

@@ -33,24 +33,28 @@ OnMessage = Callable[[LaunchSpec, messages.Said], None]
 
 
 class Standby:
-    """Holds at most one standby process."""
+    """Holds at most one standby process.
+
+    Args:
+        on_message: called with what the node says.
+    """
 
     def __init__(self, on_message: OnMessage) -> None:
         self._on_message = on_message
         self._held: tuple[LaunchSpec, Sequence[str]] | None = None
         self._life: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
-        self.swarm: Swarm | None = None  # that of the process that runs, or ran last
+        self.swarm: Swarm | None = None  # the swarm of the process that runs, or ran last
         self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
         self.nearby: tuple[str, ...] | None = None  # None: no process runs
 
     @property
     def is_held(self) -> bool:
-        """Return whether a process runs, or is about to."""
+        """True if a process runs, or is about to."""
         return self._held is not None
 
     def hold(self, launch: LaunchSpec | None, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Keep a node of `launch` in the swarm, or none, without waiting."""
+        """Begin to keep a node of `launch` in the swarm, or end the node if `launch` is None. Don't wait."""
         held = (launch, command) if launch is not None else None
         if held == self._held:
             return
@@ -68,8 +72,8 @@ class Standby:
         if self._life is not None:
             await asyncio.wait({self._life})
 
-    def tell(self, message: messages.MemberRecords) -> None:
-        """Pass on what was signed on this computer, if a node runs."""
+    def send(self, message: messages.MemberRecords) -> None:
+        """Send records that were signed on this computer to a node that runs."""
         if self._process is not None:
             self._process.send(message)
 
@@ -80,22 +84,22 @@ class Standby:
         command: Sequence[str],
         environment: Mapping[str, str],
     ) -> None:
-        """Run one process to its end. Ends it if cancelled. Raises PotluckError with the reason of its end."""
+        """Run one process to its end, or end it when cancelled. Raises PotluckError with the reason of its end."""
         await cancel_and_wait(before)
-        process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
+        process = await EngineProcess.start(command, environment, lambda message: self._apply(launch, message))
         self._process, self.swarm = process, launch.swarm
         try:
             raise PotluckError(diagnose(await asyncio.shield(process.ended)))
         except asyncio.CancelledError:
             process.stop()
-            await _ended(process)
+            await _wait_or_kill(process)
             raise
         finally:
             self._process = None
             self.addresses = ()
             self.nearby = None
 
-    def _heard(self, launch: LaunchSpec, message: messages.Said) -> None:
+    def _apply(self, launch: LaunchSpec, message: messages.Said) -> None:
         match message:
             case messages.Hello() if self._process is not None:
                 self._process.send(messages.Launch(launch))
@@ -107,8 +111,8 @@ class Standby:
         self._on_message(launch, message)
 
 
-async def _ended(process: EngineProcess) -> None:
-    """Wait until a process that was told to stop has ended; kill it if it takes long."""
+async def _wait_or_kill(process: EngineProcess) -> None:
+    """Wait until a process that was asked to stop has ended; kill it if it takes long."""
     done, _ = await asyncio.wait({process.ended}, timeout=STOP_TIMEOUT_S)
     if not done:
         process.kill(sentence("it did not stop"))

@@ -1,4 +1,4 @@
-"""Runs at most one engine and takes it where the policy wants it, one order at a time.
+"""Runs at most one engine and brings it to the phase that the policy wants, one order at a time.
 
     phase        on                                 to
     ended        START                              starting
@@ -17,8 +17,8 @@
     any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
 An engine that misses a deadline is killed: that frees its memory at once, and its clients continue elsewhere. Only the
-time in which this process runs counts, so neither is harmed by a computer that sleeps. An engine that somebody stopped
-(SIGSTOP) is silent, too, but does not hang: it is left alone while nobody needs its memory.
+time in which this process runs counts, so a computer may sleep. An engine that somebody stopped (SIGSTOP) is silent,
+too, but does not hang: it is left alone while nobody needs its memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
-from msgspec import structs
 from potluck_control.api.liveness import STOPPED, read_pulse
 from potluck_control.api.schema import EngineStatus
 from potluck_control.processes import engine_messages as messages
@@ -42,11 +41,11 @@ from potluck_control.processes.python_command import python_command
 from potluck.errors import UsageError
 from potluck.p2p.listening import tcp_ports
 from potluck.p2p.runtime_dir import remove_dead
-from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import NOTHING, Blocks, Sentence, sentence, verbatim
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import sleep_running, start_task
-from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
+from potluck_daemon.policy.model import EngineOrder, EngineView, Phase
+from potluck_daemon.supervisor.facts import EngineFacts
 from potluck_daemon.supervisor.failures import STABLE_AFTER_S, EngineExit, delay_s, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
 from potluck_daemon.supervisor.standby import OnMessage, Standby
@@ -58,31 +57,8 @@ SILENCE_S = 30.0
 OFFLOAD_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 8.0
 TERM_TIMEOUT_S = 3.0
-_DRAIN_S = 600.0  # for open sessions when the swarm has changed its model
+_DRAIN_S = 600.0  # time for open sessions to end after the swarm has changed its model
 _LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.RESTORING)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineFacts:
-    """The last reports of an engine in one swarm. They outlive it, so that a paused display still shows something."""
-
-    swarm: Swarm | None = None  # with the model that it had
-    report: messages.EngineReport = field(default_factory=messages.EngineReport)
-    reported_at: float = 0.0  # monotonic
-    is_live: bool = False  # the engine that runs now made that report
-    peer_id: str | None = None
-    span: Span | None = None
-    addresses: tuple[str, ...] = ()
-    placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
-    fetch_bytes_per_s: float = 0.0  # of downloads
-    moving: messages.Moving | None = None  # to other or more blocks; None: it stays
-    waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
-    nearby: tuple[str, ...] | None = None
-    changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
-    servers: messages.SwarmServers | None = None  # None: the engine has not looked yet
-    servers_at: float = 0.0  # monotonic
-
-
 _SERVING = (Phase.ONLINE, Phase.FINISHING)
 _JOINED = (Phase.JOINING, Phase.ONLINE, Phase.OFFLOADING, Phase.OFFLOADED, Phase.RESTORING, Phase.FINISHING)
 
@@ -92,8 +68,8 @@ class Supervisor:
 
     Args:
         on_change: called after everything that may change a decision.
-        on_message: called with what a node says, the engine or the standby, and the launch that it got.
-        on_end: called when an engine has ended, with True if one of its size would run out of memory again.
+        on_message: called with each message of the engine or the standby node, and the launch that it got.
+        on_end: called when an engine has ended, with True if an engine of its size would run out of memory again.
     """
 
     def __init__(
@@ -113,19 +89,19 @@ class Supervisor:
         self._phase = Phase.ENDED
         self._last_change: tuple[str, float] | None = None  # the swarm's new prefix, and until when sessions may go on
         self._launch: LaunchSpec | None = None  # None: there is no engine, or it is only prepared
-        self._python = ""  # that ran the last engine
+        self._python = ""  # the interpreter of the last engine
         self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.Task[None] | None = None
-        self._is_stopped = False  # by somebody's signal
+        self._is_stopped = False  # somebody stopped its process (SIGSTOP)
         self._started_at = 0.0
         self._online_at: float | None = None
-        self._failures = 0  # in a row
+        self._failures = 0  # failures in a row
         self._restarts = 0
         self._failure = NOTHING
         self._retry_at: float | None = None
         self._duty = 1.0
-        self._caps: NetworkCaps | None = None  # that the engine knows
+        self._caps: NetworkCaps | None = None  # the caps that the engine was told
         self._online_bytes = 0  # device memory that it used when it last served
         self.facts = EngineFacts()
 
@@ -134,51 +110,38 @@ class Supervisor:
         return self._engine.pid if self._engine is not None else None
 
     def facts_of(self, swarm: Swarm | None) -> EngineFacts:
-        """Return what nodes of this computer know of a swarm and its model; nothing if they were in another one.
+        """Return what the nodes of this computer know of a swarm and its present model.
 
-        The span is served now, and the addresses are where others find this computer, or found it last.
+        The span is the one that is served now. At the addresses others find this computer, or found it last.
         """
-        facts, node = self.facts, self._standby
-        if swarm is None or facts.swarm is None or not facts.swarm.is_same(swarm):
-            facts = EngineFacts()
-        elif facts.swarm.prefix != swarm.prefix:  # it has another model now
-            facts = EngineFacts(facts.swarm, peer_id=facts.peer_id, addresses=facts.addresses, nearby=facts.nearby)
+        facts, node = self.facts.in_swarm(swarm), self._standby
         if self._phase not in _SERVING:
-            seen = facts.servers.servers if facts.servers is not None else ()
-            others = messages.SwarmServers(tuple(server for server in seen if server.peer_id != facts.peer_id))
-            facts = replace(facts, span=None, servers=None if facts.servers is None else others)
+            facts = facts.without_serving()
         if swarm is None or node.swarm is None or not node.swarm.is_same(swarm):
             return facts
         nearby = facts.nearby if node.nearby is None else node.nearby
         return replace(facts, addresses=node.addresses or facts.addresses, nearby=nearby)
 
     def has_reached(self, swarm: Swarm | None) -> bool:
-        """Return whether a node of this computer has reached the swarm and can tell its members something."""
+        """Return whether a node of this computer has reached the swarm and can send its members something."""
         reached = self.facts.swarm if self._phase in _JOINED else self._standby.swarm
         is_in = self._phase in _JOINED or bool(self._standby.addresses)
         return is_in and swarm is not None and reached is not None and reached.is_same(swarm)
 
     @property
     def is_starting(self) -> bool:
-        """Return whether an engine is on its way into the swarm, and will be found there soon."""
+        """True if an engine is on its way into the swarm and will be found there soon."""
         return self._phase in (Phase.STARTING, Phase.JOINING)
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """Return the TCP ports at which others find this computer now."""
+        """The TCP ports at which others find this computer now."""
         return tcp_ports(self._standby.addresses or (self.facts.addresses if self._engine is not None else ()))
 
     def view(self, wanted: LaunchSpec | None, python: str) -> EngineView:
-        """Return what the policy needs to know. A failure in another `python` than the wanted one causes no wait."""
-        span, moving = self.facts.span, self.facts.moving
+        """Return what the policy needs to know. The failure of an engine in another `python` causes no wait."""
         runs = self._launch or wanted
-        model = runs.swarm.model if runs is not None else ""
-        if moving is not None and span != moving.target:  # the first span, to keep the history short
-            serving = _on_the_move(moving, model)
-        elif span is not None:
-            serving = _served(span, model)
-        else:
-            serving = verbatim(model)
+        serving = self.facts.serving(runs.swarm.model if runs is not None else "")
         is_same = python == self._python
         is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
         retry_at = self._retry_at if is_same else None
@@ -221,7 +184,7 @@ class Supervisor:
             case EngineOrder.START if launch is not None and self._phase is Phase.PREPARING:
                 self._phase = Phase.STARTING
                 self._set_launch(launch)
-                self._tell_launch()
+                self._send_launch()
             case EngineOrder.DRAIN:
                 self._enter(Phase.FINISHING, messages.Drain())
             case EngineOrder.OFFLOAD:
@@ -248,23 +211,23 @@ class Supervisor:
         self._standby.hold(launch, _command(python, "--standby"), environment)
 
     def throttle(self, duty: float) -> None:
-        """Let the engine compute in this share of the time. It is told only when the share changes."""
+        """Let the engine compute in this share of the time. Only a change is sent."""
         if self._engine is not None and self._phase is Phase.ONLINE and duty != self._duty:
             self._duty = duty
             self._engine.send(messages.Throttle(duty))
 
     def limit_network(self, caps: NetworkCaps) -> None:
-        """Tell an engine that has reached its swarm what it may use. It is told only when that changes."""
+        """Send an engine that has reached its swarm what it may use of the network. Only a change is sent."""
         if self._engine is not None and self._phase in (Phase.JOINING, Phase.ONLINE) and caps != self._caps:
             self._caps = caps
             self._engine.send(messages.Network(caps))
 
-    def tell(self, message: messages.Worth | messages.MemberRecords) -> None:
-        """Send a message about people to a node that is in the swarm; the others are told when they get there."""
+    def send(self, message: messages.Worth | messages.MemberRecords) -> None:
+        """Send a message about people to a node that is in the swarm. Other nodes get it when they reach it."""
         if self._engine is not None and self._phase in _JOINED:
             self._engine.send(message)
         if isinstance(message, messages.MemberRecords):
-            self._standby.tell(message)
+            self._standby.send(message)
 
     def give_up(self, because: Sentence) -> None:
         """End the engine at once, as a failure, because it breaks a limit."""
@@ -272,13 +235,13 @@ class Supervisor:
 
     @property
     def needed_bytes(self) -> int:
-        """Device memory that the engine lacks to serve as it did before."""
+        """The device memory that the engine lacks to serve as it did before."""
         if self._phase in _LOADED:
             return 0
         return max(self._online_bytes - self.facts.report.memory_used_bytes, 0)
 
     def forgive(self) -> None:
-        """Forget the failures, because the user asked for another try."""
+        """Forget failures, because the user asked for another try."""
         if self._is_stopped:
             self._kill(sentence("its process was stopped"))
         self._retry_at = None
@@ -316,7 +279,7 @@ class Supervisor:
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run one engine from its start to its end."""
         try:
-            engine = await EngineProcess.start(command, environment, self._heard)
+            engine = await EngineProcess.start(command, environment, self._apply)
         except UsageError as error:
             end = EngineExit(127, failed=messages.Failed(error.sentence, error.advice))
         else:
@@ -333,18 +296,14 @@ class Supervisor:
         self._cancel_deadline()
         self._is_stopped = False
         self._handing_over = None
-        was_told = self._phase is Phase.STOPPING
+        was_asked = self._phase is Phase.STOPPING
         if self._launch is not None:
             remove_dead(self._launch.runtime_dir)
         ran_s = self._clock() - (self._online_at or self._clock())
         self._engine = self._task = None
         self._phase = Phase.ENDED
-        quiet = structs.replace(
-            self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0
-        )
-        gone = replace(self.facts, is_live=False, placed=None, moving=None, nearby=None, changed_file=None)
-        self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting=messages.Waiting())
-        if was_told:
+        self.facts = self.facts.after_end()
+        if was_asked:
             log.info("engine ended")
         else:
             self._failures = 1 if ran_s >= STABLE_AFTER_S else self._failures + 1
@@ -353,71 +312,50 @@ class Supervisor:
             wait_s = delay_s(self._failures, explained=end.failed is not None)
             self._retry_at = self._clock() + wait_s
             log.error("%s; next try in %.0f s", self._failure, wait_s)
-        is_memory_short = end.ran_out_of_memory and not was_told
+        is_memory_short = end.ran_out_of_memory and not was_asked
         if is_memory_short:
             self._online_bytes = 0  # the next one will use less
         self._on_end(is_memory_short)
         self._on_change()
 
-    def _heard(self, message: messages.Said) -> None:
+    def _apply(self, message: messages.Said) -> None:
         if self._is_stopped:
             self._is_stopped = False
             self._on_change()
-        is_news = True
+        before, self.facts = self.facts, self.facts.after(message, self._clock())
         match message:
-            case messages.SignedReceipt():
-                is_news = False
             case messages.Hello():
                 self._is_greeted = True
-                self._tell_launch()
-            case messages.EngineReport():
-                is_news = self._phase is not Phase.ONLINE or _matter(message) != _matter(self.facts.report)
-                self.facts = facts_after_report(self.facts, message, self._clock())
-                if self._phase is Phase.ONLINE:
-                    self._online_bytes = message.memory_used_bytes
-            case messages.SwarmServers():
-                is_news = False
-                self.facts = replace(self.facts, servers=message, servers_at=self._clock())
-            case messages.Placed():
-                self.facts = replace(self.facts, placed=message)
-            case messages.Waiting():
-                self.facts = replace(self.facts, waiting=message)
-            case messages.Nearby(found):
-                self.facts = replace(self.facts, nearby=found)
+                self._send_launch()
+            case messages.EngineReport() if self._phase is Phase.ONLINE:
+                self._online_bytes = message.memory_used_bytes
             case messages.Joining():
-                self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})
             case messages.Online():
-                self.facts = replace(
-                    self.facts,
-                    peer_id=message.peer_id,
-                    span=message.span,
-                    addresses=message.addresses,
-                    changed_file=None,
-                )
                 self._advance(dict.fromkeys((Phase.STARTING, Phase.JOINING, Phase.RESTORING), Phase.ONLINE))
-            case messages.Moving():
-                self.facts = replace(self.facts, moving=message)
-            case messages.Reshaped():
-                self.facts = replace(self.facts, span=message.span)
-            case messages.Settled():
-                self.facts = replace(self.facts, span=message.span, moving=None)
             case messages.Offline() if self._phase is Phase.OFFLOADING:
-                log.info("the swarm has been told that this server steps aside")
+                log.info("the swarm knows that this server steps aside")
             case messages.Freed():
                 self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
-            case messages.FilesChanged(file, is_served):
-                self.facts = replace(self.facts, changed_file=message if file else None)
-                if file and not is_served:
-                    self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
+            case messages.FilesChanged(file, is_served) if file and not is_served:
+                self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
         if self._launch is not None:
             self._on_message(self._launch, message)
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, sentence("it stopped answering"))
-        if is_news and self._phase is not Phase.STOPPING:  # its end is what counts then
+        if self._phase is not Phase.STOPPING and self._is_news(message, before):
             self._on_change()
 
-    def _tell_launch(self) -> None:
+    def _is_news(self, message: messages.Said, before: EngineFacts) -> bool:
+        """Return whether a message may change a decision; `before`: the facts before it."""
+        match message:
+            case messages.SignedReceipt() | messages.SwarmServers():
+                return False
+            case messages.EngineReport() if self._phase is Phase.ONLINE:
+                return _decisive(message) != _decisive(before.report)
+        return True
+
+    def _send_launch(self) -> None:
         """Send the launch once the engine has said hello and something is to be served."""
         if self._is_greeted and self._engine is not None and self._launch is not None:
             self._handing_over = start_task(self._hand_over(self._engine, self._launch))
@@ -459,7 +397,7 @@ class Supervisor:
             self._expect(TERM_TIMEOUT_S, sentence("it did not stop"))
 
     def _expect(self, timeout_s: float, because: Sentence) -> None:
-        """Kill the engine unless something cancels or renews this deadline."""
+        """Kill the engine after `timeout_s` unless something cancels or renews this deadline."""
         self._cancel_deadline()
         self._deadline = start_task(_after(timeout_s, partial(self._miss, timeout_s, because)))
 
@@ -489,31 +427,8 @@ async def _after(seconds: float, act: Callable[[], None]) -> None:
     act()
 
 
-def _served(span: Span, model: str) -> Sentence:
-    blocks = Blocks(span.start, span.end)
-    if len(span) == 1:
-        return sentence("layer {block} of {model}", block=blocks, model=model)
-    return sentence("layers {blocks} of {model}", blocks=blocks, model=model)
-
-
-def _on_the_move(moving: messages.Moving, model: str) -> Sentence:
-    served, target = _served(moving.span, model), Blocks(moving.target.start, moving.target.end)
-    if moving.target.covers(moving.span):
-        return sentence("{served} (loading {target})", served=served, target=target)
-    return sentence("{served} (moving to {target})", served=served, target=target)
-
-
-def facts_after_report(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:
-    """Return the facts after a report at `now`, which is monotonic. Pure."""
-    elapsed_s = now - facts.reported_at
-    new_bytes = report.fetched_bytes - facts.report.fetched_bytes
-    rate = new_bytes / elapsed_s if report.fetch_total_bytes and elapsed_s > 0 and new_bytes >= 0 else 0.0
-    smooth = facts.fetch_bytes_per_s + 0.3 * (rate - facts.fetch_bytes_per_s) if rate else 0.0
-    return replace(facts, report=report, reported_at=now, is_live=True, fetch_bytes_per_s=smooth)
-
-
-def _matter(report: messages.EngineReport) -> tuple[object, ...]:
-    """Return what may change a decision about an engine that is online; the rest is only shown."""
+def _decisive(report: messages.EngineReport) -> tuple[object, ...]:
+    """Return the part of a report that may change a decision about an engine that is online."""
     return report.sessions, report.total_tokens, report.gpu
 
 

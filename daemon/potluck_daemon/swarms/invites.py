@@ -1,7 +1,4 @@
-"""Chooses how others find this machine, by its port and the addresses in an invite, and tells who can use those.
-
-Tells which invite of a swarm is no secret, and what may be shown of an invite.
-"""
+"""Chooses the addresses in an invite and what may be shown of it, and tells how newcomers reach the swarm."""
 
 from __future__ import annotations
 
@@ -15,30 +12,22 @@ from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.membership import Membership
 from potluck.membership.records import Seats, read_record
-from potluck.p2p.listening import everywhere, host_of, is_loopback, tcp_ports, with_free_ports
+from potluck.p2p.listening import host_of, is_loopback
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
 
-USUAL_PORT = 31337
-_STEP = 16  # ports between two tries, each of which looks at several
-MAX_ADDRESSES = 8  # an invite with so many is still short enough to copy by hand
+MAX_ADDRESSES = 8  # an invite with so many addresses is still short enough to copy by hand
 MAX_OWN_ADDRESSES = 4
 
 
-def free_port() -> int:
-    """Return the usual port if it is free for IPv4 and IPv6, else one of the next ports; never 0, which means any."""
-    near = (tcp_ports(with_free_ports(everywhere(port)))[0] for port in range(USUAL_PORT, 1 << 16, _STEP))
-    return next(filter(None, near), USUAL_PORT)
-
-
 def no_network() -> UsageError:
-    """Return the error to raise on a computer without a network, which no other one can reach."""
+    """Return the error for a computer without a network, which no other one can reach."""
     hint = sentence("connect it; without a network only a swarm on this machine works")
     return UsageError(sentence("this machine has no network"), hint=hint)
 
 
 def peers_for_invite(own: Sequence[str], met: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return bootstrap peers for an invite: this machine, members it met lately, then those of its own invite.
+    """Return the bootstrap peers for an invite: this machine, members it met lately, then those of its own invite.
 
     Loopback addresses of this machine and of members are used only if there are no others, because then the swarm lives
     on this machine. The first peer of its own invite always has a place.
@@ -54,7 +43,7 @@ def reach(own: Sequence[str], peers: Sequence[str], found: str, *, is_for_here: 
     Args:
         own: addresses of this machine.
         peers: all addresses that an invite names.
-        found: what members found that tried to dial this machine: "direct", "relayed" or "unknown".
+        found: the result of members that tried to dial this machine: "direct", "relayed" or "unknown".
         is_for_here: whether the swarm is meant for this machine alone.
     """
     direct = [address for address in own if "/p2p-circuit" not in address]
@@ -75,7 +64,7 @@ def _is_public(address: str) -> bool:
 
 
 def invite_for_all(membership: Membership) -> Invite | None:
-    """Return the invite of an open or public swarm, which is no secret; None: people are invited."""
+    """Return the invite of an open or public swarm, which is no secret; None if people are invited one by one."""
     return Invite(membership.swarm) if membership.swarm.is_open else public_invite(membership)
 
 

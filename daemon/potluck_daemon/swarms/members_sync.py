@@ -1,8 +1,8 @@
-"""Keeps what is known of the members of this user's swarms, and passes it on between the file and the running node.
+"""Passes members' records on between the file of this user's swarms and the node that runs.
 
-    the node heard news         ->  file  ->  the node's own swarm is tended
-    the node reached its swarm  ->  it gets what was decided since its launch, and the swarm is tended
-    somebody decides here       ->  file  ->  node, which tells the others
+    the node learned records    ->  file  ->  the swarm is tended
+    the node reached its swarm  ->  the node gets what was decided since its launch, and the swarm is tended
+    somebody decides here       ->  file  ->  node, which passes it on to others
 
 To tend a swarm means to do what needs nobody's decision, such as confirming guests: see `JoinedSwarms.tend`.
 """
@@ -30,19 +30,19 @@ log = logging.getLogger(__name__)
 
 
 class MembersSync:
-    """Keeps the members' records of the file and those of the node alike. Its owner calls `tend` every few seconds."""
+    """Keeps the members' records of the file and of the node equal. Its owner calls `tend` every few seconds."""
 
     def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
         self._leader_heard: tuple[Swarm, float] | None = None  # the swarm, and Unix seconds
         self._configuration = configuration
         self._supervisor = supervisor
         self._tasks = BackgroundTasks()
-        self._turns = asyncio.Lock()  # records are kept in the order in which the node tells them
+        self._turns = asyncio.Lock()  # records are stored in the order in which the node sends them
         self._tended: object = None  # `member_list_key` when the swarm was last tended
-        self._told: frozenset[bytes] = frozenset()  # records that the node has; commands add others to the file
+        self._sent: frozenset[bytes] = frozenset()  # the records that the node has; commands add others to the file
 
-    def hear(self, launch: LaunchSpec, message: MemberRecords | Met | Joining | StandbyOnline) -> None:
-        """Listen to a node of this computer that was started with `launch`."""
+    def apply(self, launch: LaunchSpec, message: MemberRecords | Met | Joining | StandbyOnline) -> None:
+        """Take a message of a node of this computer that was started with `launch`."""
         match message:
             case Met(addresses):
                 self._configuration.remember_met(launch.swarm, addresses)
@@ -55,7 +55,7 @@ class MembersSync:
                 self._catch_up(launch)
 
     def leader_heard_at(self, swarm: Swarm | None) -> float | None:
-        """Return when this computer's node last compared with a leader's in a swarm; None: not since it joined it."""
+        """Return when this computer's node last compared records with a leader's in a swarm; None: never yet."""
         if swarm is None or self._leader_heard is None or not self._leader_heard[0].is_same(swarm):
             return None
         return self._leader_heard[1]
@@ -63,31 +63,31 @@ class MembersSync:
     async def lead(
         self, name: str, decide: Callable[[Membership], Sequence[Content]]
     ) -> tuple[Membership, list[Record], bool]:
-        """Write what a leader decides, see `JoinedSwarms.lead`. The last value is whether others are told now."""
+        """Write what a leader decides, as `JoinedSwarms.lead`. The last value is whether others learn it now."""
         async with self._turns:
             lead = partial(self._configuration.swarms.lead, name, decide, may_lag=not self._has_reached(name))
             membership, new = await asyncio.to_thread(lead)
         return membership, new, self.publish(name, [record.data for record in new])
 
     async def change_own(self, name: str, change: Callable[[Membership], Membership]) -> bool:
-        """Change which computers are this person's. Return whether others are told now."""
+        """Change which computers are this person's. Return whether others learn it now."""
         changed = await asyncio.to_thread(self._configuration.swarms.change, name, change)
         return self.publish(name, [changed.machines])
 
     def publish(self, name: str, records: Sequence[bytes]) -> bool:
-        """Have a running node tell others what is new in the file. Return whether one runs."""
+        """Have a running node pass on what is new in the file. Return whether one runs."""
         self._configuration.reload_if_changed()
         is_known = self._has_reached(name)
         if is_known and records:
-            self._supervisor.tell(MemberRecords(tuple(records)))
+            self._supervisor.send(MemberRecords(tuple(records)))
         return is_known
 
     def tend(self) -> None:
-        """Tend the served swarm if its membership has changed. Needs a node that has compared with others."""
+        """Tend the served swarm if its membership has changed and a node has compared it with others."""
         self._tasks.start(self._tend())
 
     async def close(self) -> None:
-        """Wait for what was begun."""
+        """Wait for the work that was begun."""
         await self._tasks.wait()
 
     def _has_reached(self, name: str) -> bool:
@@ -99,19 +99,19 @@ class MembersSync:
         async with self._turns:
             try:
                 await asyncio.to_thread(self._configuration.swarms.learn, name, records)
-            except Exception as error:  # peers may send anything, and the node says it again later
+            except Exception as error:  # peers may send anything, and the node sends it again later
                 is_odd = not isinstance(error, PotluckError)
-                log.warning("what the swarm learned about its members cannot be kept: %s", error, exc_info=is_odd)
+                log.warning("members' records cannot be stored: %s", error, exc_info=is_odd)
                 return
-            self._told |= frozenset(records)
+            self._sent |= frozenset(records)
             self._configuration.reload_if_changed()  # the records may let this computer in or remove it
         self.tend()
 
     def _catch_up(self, launch: LaunchSpec) -> None:
         membership = self._configuration.membership
         if membership is not None and membership.swarm.name == launch.swarm.name:
-            self._told = frozenset(launch.membership.all_records)
-            self._tell_rest(membership)
+            self._sent = frozenset(launch.membership.all_records)
+            self._send_rest(membership)
         self.tend()
 
     async def _tend(self) -> None:
@@ -130,16 +130,16 @@ class MembersSync:
             self._tended = member_list_key(membership)
             if new:
                 log.info("made %d routine decisions about the members of %s", len(new), name)
-            self._tell_rest(tended)
+            self._send_rest(tended)
 
-    def _tell_rest(self, membership: Membership) -> None:
-        """Give the node what it lacks, in order: an entry is worth nothing without those before it."""
-        rest = [record for record in membership.all_records if record not in self._told]
+    def _send_rest(self, membership: Membership) -> None:
+        """Send the node the records that it lacks, in order: an entry is worth nothing without those before it."""
+        rest = [record for record in membership.all_records if record not in self._sent]
         if self.publish(membership.swarm.name, rest):
-            self._told = frozenset(membership.all_records)
+            self._sent = frozenset(membership.all_records)
 
 
 def member_list_key(membership: Membership) -> tuple[object, ...]:
-    """Return all of a membership on which the list of members depends."""
+    """Return everything in a membership on which the list of members depends, to compare it with an earlier value."""
     seeds = membership.person_seed, membership.founder_seed
     return membership.swarm.name, membership.all_records, membership.machines, *seeds

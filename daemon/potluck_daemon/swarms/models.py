@@ -1,11 +1,8 @@
-"""Lists and deletes downloaded checkpoints.
+"""Finds the models that are stored on this computer and those that a swarm could have, on the disk and on the hub.
 
-The layout is huggingface_hub's: a folder `models--OWNER--NAME` for each model with `blobs`, `refs`, `snapshots`. A
-running engine can still read files that it has mapped after they were deleted. Everything here blocks.
-
-Finds models that a swarm could have, on this computer's disk and on the hub, and how many computers each needs.
-
-A short-lived process asks the hub, so that the daemon stays small.
+The layout of downloads is huggingface_hub's: a folder `models--OWNER--NAME` for each model with `blobs`, `refs` and
+`snapshots`. A running engine can still read files that it has mapped after they were deleted. Everything but `search`
+blocks.
 """
 
 from __future__ import annotations
@@ -31,12 +28,12 @@ from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
 from potluck_daemon.swarms.new_model import ask_hub
 
-_PREFIX = "models--"  # how the folder of a model begins
+_PREFIX = "models--"  # the beginning of the name of a model's folder
 _PARTIAL = (".partial", ".incomplete")
 
 
 def downloads(folder: Path) -> list[tuple[str, Path]]:
-    """Return name and folder of each model in a folder of downloads. A name without an owner is not the hub's."""
+    """Return the name and folder of each download. A name without an owner is not one of the hub's."""
     found = (path for path in folder.glob(f"{_PREFIX}*") if path.is_dir())
     return sorted((path.name.removeprefix(_PREFIX).replace("--", "/", 1), path) for path in found)
 
@@ -77,7 +74,7 @@ class Lending:
     parameter_bytes: float
 
     def num_computers(self, num_parameters: int) -> int:
-        """Return about how many such computers a model needs; 0: not known."""
+        """Return about how many such computers a model needs; 0: unknown."""
         room = self.memory_bytes * _WEIGHTS_SHARE
         return math.ceil(num_parameters * self.parameter_bytes / room) if num_parameters > 0 and room > 0 else 0
 
@@ -100,7 +97,7 @@ def lending(serve: ServeSettings, engine_limit_bytes: int, devices: Sequence[Dev
 
 
 def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[ModelChoice, ...]:
-    """Return the models of a folder that the user names; without one, the downloads and what comes with Potluck.
+    """Return the models in a folder that the user names; without one, the downloads and the demo model.
 
     Args:
         cache: the folder of downloads.
@@ -155,7 +152,7 @@ def _downloads(cache: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _describe(model: str, name: str, folder: Path, lent: Lending) -> ModelChoice:
-    """Describe the checkpoint in a folder. Its licence is left out, because whoever has the files knows it."""
+    """Describe the checkpoint in a folder, without its licence: whoever has the files knows it."""
     config, is_here = _read_json(folder / "config.json"), True
     try:
         num_bytes = sum((folder / file).stat().st_size for file in files_of(folder) if not file.endswith(SMALL))
@@ -177,6 +174,6 @@ def _read_json(path: Path) -> dict[str, object]:
 
 
 def _usual_bytes(device: Device) -> int:
-    """Return what an engine takes by default of all of a GPU, which is free while nobody plays, or of the free RAM."""
+    """Return what an engine takes by default: of all memory of a GPU, or of the free RAM."""
     is_gpu = device.name != "cpu"
     return usual_memory_bytes(device.memory_bytes if is_gpu else device.free_bytes, is_gpu=is_gpu)

@@ -19,24 +19,24 @@ from potluck.membership.records import Machine
 from potluck.sentences import sentence
 
 Key = TypeVar("Key")
-ID_LETTERS = 8  # lists show so many letters of an id
+ID_LETTERS = 8  # letters of an id that lists show
 _UNSEEN = re.compile("[\u115f\u1160]")  # fillers of Hangul syllables, which count as letters
-_ENOUGH_LETTERS = 4  # so many letters of an id find its owner
+_ENOUGH_LETTERS = 4  # the fewest letters of an id that find its owner
 
 
 def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
-    """Return the beginning of each key, but the whole of keys that begin alike: somebody may have made one so."""
+    """Return the beginning of each key, but the whole key where several begin alike, which may be on purpose."""
     return _shortened({key: key.hex() for key in keys}, slice(ID_LETTERS))
 
 
 def person_names(members: Members) -> dict[bytes, str]:
-    """Return what each member and guest is called, by key."""
+    """Return the name of each member and guest by key, different for each."""
     names = {key: person.name for key, person in (*members.people.items(), *members.guests.items())}
     return _told_apart(names, short_ids(names))
 
 
 def machine_names(person: Person) -> dict[bytes, str]:
-    """Return what each of a person's computers is called, by key."""
+    """Return the name of each of a person's computers by key, different for each."""
     names = {machine.key: machine.name for machine in person.machines}
     ids = {key: str(peer_id_of(key)) for key in names}
     return _told_apart(names, _shortened(ids, slice(-ID_LETTERS, None)))  # the end, because all begin alike
@@ -47,7 +47,7 @@ def find_person(members: Members, wanted: str) -> Person:
     people, names = (*members.people.values(), *members.guests.values()), person_names(members)
     by_id = [each for each in people if len(wanted) >= _ENOUGH_LETTERS and each.id.startswith(wanted.lower())]
     by_name = [each for each in people if _normalized(wanted) in (_normalized(each.name), _normalized(names[each.key]))]
-    # Nobody is mistaken for another person by taking that person's id, or the part that is shown, as a name.
+    # A person who takes another's id, or the shown part of it, as a name is not mistaken for the other.
     found = by_id if len(wanted) >= ID_LETTERS and by_id else list(dict.fromkeys((*by_name, *by_id)))
     if not found:
         raise UsageError(
@@ -106,5 +106,5 @@ def _told_apart(names: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[by
 
 
 def _normalized(name: str) -> str:
-    """Return a name without what people do not see: its case, width, repeated spaces and letters without a shape."""
+    """Return a name without differences that people do not see: case, width, spaces, letters without a shape."""
     return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", name)).casefold().split())

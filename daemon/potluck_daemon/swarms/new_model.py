@@ -1,6 +1,6 @@
-"""Asks the hub through a short-lived process, so that the daemon stays small. The process prints a structure a line.
+"""Describes a model for a swarm and the model that drafts for it, and pins their files.
 
-Finds what a swarm needs to know about its model and about the model that drafts for it, and pins their files.
+A short-lived process asks the hub, so that the daemon stays small. It prints one structure a line.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from potluck_daemon.environment.store import has_torch
 
 T = TypeVar("T")
 
-TIMEOUT_S = 28.0  # below the control server's own limit
+TIMEOUT_S = 28.0  # the control server's own limit is 30 s
 
 
 async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str, str], kind: type[T]) -> list[T]:
-    """Return the lines of the process as values of `kind`.
+    """Ask the hub, and return the lines of the process that does so as values of `kind`.
 
     Args:
         question: arguments of `potluck.checkpoint.search`.
@@ -46,7 +46,7 @@ async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str
     command, answers = python_command(python, "-m", "potluck.checkpoint.search", *question), []
     try:
         async with running_child(command, environment) as child, asyncio.timeout(TIMEOUT_S):
-            while line := await child.line():
+            while line := await child.read_line():
                 refusal = decode(HubRefusal, line)
                 if refusal.message:
                     raise PotluckError(refusal.message, hint=refusal.hint)
@@ -74,7 +74,7 @@ _NUM_BLOCKS = (
 class NewModel(OpenedModel, frozen=True):
     """A model for a swarm."""
 
-    folder: str = ""  # of a checkpoint that is not on the hub
+    folder: str = ""  # the folder of a checkpoint that is not on the hub
 
     def pinned(self, manifests: Manifests) -> ChosenModel:
         """Return the model for a swarm, pinned if all of its files are here. Reads 2 GB in a second. Blocks.
@@ -94,7 +94,7 @@ class NewModel(OpenedModel, frozen=True):
 
 
 async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -> NewModel:
-    """Describe the model `wanted`: a folder, a name on the hub, or nothing (or its name) for the demo model.
+    """Describe the model `wanted`: a folder, a name on the hub, or an empty name for the demo model.
 
     Args:
         python, environment: as for `ask_hub`.

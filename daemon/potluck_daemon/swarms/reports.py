@@ -1,7 +1,7 @@
-"""Keeps what this computer made of reports about wrong results: which its server confirmed or its user dismissed.
+"""Keeps which reports about wrong results this computer's server confirmed or its user dismissed.
 
 Leaders see reports about everybody, others those about their own computers. A report changes nothing by itself, and
-after thirty days all is forgotten.
+everything is forgotten after thirty days.
 """
 
 from __future__ import annotations
@@ -25,34 +25,37 @@ _MAX_KEPT = 2000  # confirmed reports, and as many dismissed ones
 
 
 class ReportBook:
-    """Keeps in the state file which reports were confirmed or dismissed here."""
+    """The reports that were confirmed or dismissed here, kept in the state file.
+
+    Args:
+        own_key: returns this computer's public key.
+    """
 
     def __init__(self, memory: StateFile, own_key: Callable[[], bytes]) -> None:
-        """`own_key` returns this computer's public key."""
         self._memory = memory
         self._own_key = own_key
 
     @property
     def known(self) -> object:
-        """Return what `wrong_results` depends on besides the membership, to compare with an earlier value."""
+        """Everything on which `wrong_results` depends besides the membership, to compare it with an earlier value."""
         state = self._memory.state
         return state.confirmed, state.dismissed, state.examination
 
-    def hear(self, swarm: Swarm, message: Confirmed | Examined) -> None:
+    def apply(self, swarm: Swarm, message: Confirmed | Examined) -> None:
         """Remember what the engine found out in a swarm."""
         state = self._memory.state
         match message:
             case Examined(damaged):
-                self._memory.keep(examination=WeightCheck(time.time(), damaged, swarm.prefix))
+                self._memory.update(examination=WeightCheck(time.time(), damaged, swarm.prefix))
             case Confirmed(peer_id, person) if machine := public_key_of(PeerId(peer_id)):
                 dismissed = tuple(each for each in state.dismissed if not each.what.endswith(machine.hex()))
                 confirmed = _added(state.confirmed, [f"{person} {machine.hex()}"])
-                self._memory.keep(confirmed=confirmed, dismissed=dismissed)
+                self._memory.update(confirmed=confirmed, dismissed=dismissed)
 
     def dismiss(self, members: Members, machine: bytes) -> bool:
         """Hide all present reports about a computer. Return whether there were any."""
         hidden = [_who_and_what(report) for report in self._shown(members) if report.machine == machine]
-        self._memory.keep(dismissed=_added(self._memory.state.dismissed, hidden))
+        self._memory.update(dismissed=_added(self._memory.state.dismissed, hidden))
         return bool(hidden)
 
     def wrong_results(self, membership: Membership, members: Members) -> Iterable[WrongResultsReport]:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 
 class ComputersTopic(Topic):
+    """This person's computers: letting another one in, and moving keys by a backup."""
+
     @answers(methods.ADD_COMPUTER)
     async def _add(self, params: SwarmParams) -> methods.MachineInvite:
         membership, now_s = self._reachable(self._configuration.find(params.swarm, has_members=True)), time.time()
@@ -74,6 +76,6 @@ class ComputersTopic(Topic):
         try:
             addresses = self._supervisor.facts_of(membership.swarm).addresses
             swarm = self._configuration.invited_swarm(addresses, for_others=True)
-        except UsageError:  # nobody to name yet; the other computer may find it later through the same addresses
+        except UsageError:  # no address is known yet; the other computer may find the swarm later through the old ones
             return membership
         return replace(membership, swarm=swarm)

@@ -14,34 +14,32 @@ from potluck_daemon.topics.topic import Topic, answers
 
 
 class EarningsTopic(Topic):
+    """What this computer earned and used, as the ledger has it."""
+
     @answers(earnings.SUMMARY)
     async def _summary(self, _: Empty) -> earnings.Earnings:
         await self._count()
-        found = await self._parts.clerk.ask(lambda ledger: ledger.history.summary(time.time(), self._price_kwh))
-        return structs.replace(found, sources=self._parts.account.budget.sources)
+        found = await self._parts.clerk.run(lambda ledger: ledger.summary(time.time(), self._price_kwh))
+        return structs.replace(found, sources=self._parts.account.sources)
 
     @answers(earnings.SERIES)
     async def _series(self, params: SeriesParams) -> earnings.EarningsSeries:
         await self._count()
-        return await self._parts.clerk.ask(
-            lambda ledger: ledger.history.series(params.period, params.count, time.time(), self._price_kwh)
+        return await self._parts.clerk.run(
+            lambda ledger: ledger.series(params.period, params.count, time.time(), self._price_kwh)
         )
 
     @answers(earnings.BY_MODEL)
     async def _by_model(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
-        return await self._parts.clerk.ask(
-            lambda ledger: ledger.history.groups(MODEL, params.days, params.limit, time.time())
-        )
+        return await self._parts.clerk.run(lambda ledger: ledger.groups(MODEL, params.days, params.limit, time.time()))
 
     @answers(earnings.BY_PERSON)
     async def _by_person(self, params: earnings.GroupParams) -> earnings.EarningsGroups:
-        return await self._parts.clerk.ask(
-            lambda ledger: ledger.history.groups(PERSON, params.days, params.limit, time.time())
-        )
+        return await self._parts.clerk.run(lambda ledger: ledger.groups(PERSON, params.days, params.limit, time.time()))
 
     @answers(earnings.CHECK)
     async def _check(self, _: Empty) -> earnings.LedgerCheck:
-        return await self._parts.clerk.ask(Ledger.check)
+        return await self._parts.clerk.run(Ledger.check)
 
     @answers(earnings.RECORD)
     async def _record(self, params: earnings.RecordParams) -> Empty:
@@ -53,7 +51,7 @@ class EarningsTopic(Topic):
         return self._configuration.settings.limits.price_kwh
 
     async def _count(self) -> None:
-        """Bring the ledger up to date with what serving took."""
+        """Write into the ledger what serving has taken until now."""
         account = self._parts.account
         await account.sample_use(self._configuration.settings.limits)
         account.count_time(is_serving=self._parts.loop.is_serving)

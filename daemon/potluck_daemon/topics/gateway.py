@@ -26,11 +26,11 @@ from potluck_daemon.supervisor.failures import STABLE_AFTER_S, delay_s
 from potluck_daemon.topics.topic import Topic, answers
 
 _TOKEN_BYTES = 32
-_LOOK_S = 0.1  # while the engine starts, for its addresses
+_LOOK_S = 0.1  # interval of checks for the addresses of an engine that starts
 
 
 class GatewayTopic(Topic):
-    """A gateway that is to stay, as the settings say, is started again whenever none runs; another one if it crashed.
+    """Starts and stops the gateway, and starts it again if it crashed or the settings want it to run always.
 
     `gateway.start` with `stays` and `gateway.stop` change these settings.
     """
@@ -40,22 +40,22 @@ class GatewayTopic(Topic):
         self._gateway = parts.gateway
         self._changing = asyncio.Lock()  # held to start or stop it
         self._tries, self._retry_at = 0, 0.0  # Unix; infinite: its user stopped it, whatever the environment says
-        self._is_kept = False  # by the settings, when they were last looked at
+        self._was_wanted = False  # the settings wanted a gateway when they were last read
 
     @property
     def notice(self) -> Sentence:
         return self._gateway.found if self._gateway.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
-        """Start the gateway if one should run, and tell one that runs of the others."""
+        """Start the gateway if one should run, and tell one that runs which swarms are joined."""
         gateway, wanted = self._gateway, self._configuration.settings.gateway
         if gateway.status.url and now > self._retry_at + STABLE_AFTER_S:
             self._tries = 0
-        if wanted.start_with_daemon and not self._is_kept:  # since now, by whatever changes settings
+        if wanted.start_with_daemon and not self._was_wanted:  # somebody has just switched the setting on
             self._retry_at = 0.0
-        self._is_kept = wanted.start_with_daemon
+        self._was_wanted = wanted.start_with_daemon
         if not gateway.is_over:
-            self.tasks.start(self._tell_swarms())
+            self.tasks.start(self._update_swarms())
         elif (wanted.start_with_daemon or gateway.port) and now >= self._retry_at:
             self._tries += 1
             self._retry_at = now + delay_s(self._tries, explained=False)
@@ -65,7 +65,7 @@ class GatewayTopic(Topic):
         try:
             await self._open(swarm, by_itself=True)
         except PotluckError as error:
-            self._gateway.fail(error.whole)
+            self._gateway.show_problem(error.whole)
             self._tries = max(self._tries - 1, 0)  # no process was started, so trying again costs little
 
     @answers(gateway.START)
@@ -73,12 +73,12 @@ class GatewayTopic(Topic):
         """Start a gateway, unless one runs for the same swarm and model. One that runs for another swarm ends."""
         self._tries, self._retry_at = 0, 0.0
         if params.stays:
-            await self._keep(params.swarm)
-            self._is_kept = True
+            await self._make_permanent(params.swarm)
+            self._was_wanted = True
         return await self._open(params.swarm)
 
-    async def _keep(self, swarm: str) -> None:
-        """Have the settings say that the gateway stays, at a port that does not change. Raises UsageError, OSError."""
+    async def _make_permanent(self, swarm: str) -> None:
+        """Set the gateway to run always, at a port that does not change. Raises UsageError, OSError."""
         configuration = self._configuration
         before = configuration.settings.gateway
         name, port = swarm or before.swarm, before.port or self._gateway.port or GatewaySettings().port
@@ -100,7 +100,7 @@ class GatewayTopic(Topic):
             meant = gateway_url(wanted.address, wanted.port) if gateway.stays and wanted.port else status.url
             is_same = (status.swarm, status.model, status.url or meant) == (name, model, meant)
             if is_same and not gateway.is_over:
-                return gateway.go_on()
+                return gateway.clear_problem()
             if gateway.stays and not gateway.is_over and name != status.swarm:
                 text = sentence("the gateway stays for the swarm {name}", name=status.swarm)
                 raise UsageError(text, hint=sentence("ask it for the other swarm's model, or: potluck gateway stop"))
@@ -110,13 +110,13 @@ class GatewayTopic(Topic):
             if not gateway.is_over:
                 await gateway.stop()
             token = self._parts.memory.state.gateway_token or secrets.token_urlsafe(_TOKEN_BYTES)
-            self._parts.memory.keep(gateway_token=token)
+            self._parts.memory.update(gateway_token=token)
             opening = partial(self._opening_soon, membership, replace(settings, gateway=listening))
             gateway.start(membership.swarm, opening, token, notice)
             return gateway.status
 
     def _listening(self, wanted: GatewaySettings, *, stays: bool) -> tuple[GatewaySettings, Sentence]:
-        """Return the settings with the port to listen at, and what users should know about who reaches it.
+        """Return the settings with the port to listen at, and a notice about who can reach it.
 
         Raises:
             UsageError: nothing may listen at the address, or another program has the port of a gateway that stays.
@@ -142,7 +142,7 @@ class GatewayTopic(Topic):
         return replace(wanted, port=port), notice
 
     async def _opening_soon(self, membership: Membership, settings: Settings) -> GatewayOpening:
-        """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
+        """Return what the gateway is to open. Wait for the addresses of an engine that starts. Raises UsageError."""
         while True:
             try:
                 places = self._configuration.places
@@ -153,7 +153,7 @@ class GatewayTopic(Topic):
             await asyncio.sleep(_LOOK_S)
 
     def _offered(self, first: Membership) -> tuple[GatewaySwarm, ...]:
-        """Return the joined swarms, `first` at first. Raises UsageError if nobody can find that one yet."""
+        """Return the joined swarms, beginning with `first`. Raises UsageError if nobody can find that one yet."""
         offered = [self._offer(first)]
         for membership in self._configuration.swarms.load().values():
             if membership.swarm.name != first.swarm.name:
@@ -173,10 +173,10 @@ class GatewayTopic(Topic):
             )
         return GatewaySwarm(replace(membership.for_client(), swarm=swarm), configuration.model_place(swarm))
 
-    async def _tell_swarms(self) -> None:
-        """Tell the gateway which swarms are joined now, and end it if its own was left.
+    async def _update_swarms(self) -> None:
+        """Send the gateway the swarms that are joined now, and end it if the user left its own.
 
-        One that stays is started anew if the swarm has another model by now, or the settings another address.
+        A permanent one is started anew if the swarm's model or the address in the settings has changed.
         """
         first = self._configuration.swarms.load().get(self._gateway.status.swarm)
         if first is None:
@@ -185,18 +185,18 @@ class GatewayTopic(Topic):
         if self._gateway.stays:
             await self._start_again(first.swarm.name)
         with suppress(UsageError):  # its own can't be found at the moment
-            await self._gateway.tell_swarms(self._offered(first))
+            await self._gateway.send_swarms(self._offered(first))
 
     @answers(gateway.STOP)
     async def _stop(self, _: Empty) -> GatewayStatus:
-        """End the gateway, which no longer stays, and its token."""
+        """End the gateway for good, and its token."""
         self._retry_at = math.inf
         async with self._changing:
             await self._gateway.stop()
             if self._configuration.settings.gateway.start_with_daemon:
                 await self._configuration.change({"gateway.start_with_daemon": None, "gateway.swarm": None})
-            self._is_kept = self._configuration.settings.gateway.start_with_daemon
-            self._parts.memory.keep(gateway_token="")
+            self._was_wanted = self._configuration.settings.gateway.start_with_daemon
+            self._parts.memory.update(gateway_token="")
             return self._gateway.status
 
     @answers(gateway.STATUS)
@@ -210,13 +210,13 @@ class GatewayTopic(Topic):
     @answers(gateway.MAKE_KEY)
     async def _make_key(self, params: KeyName) -> MadeKey:
         made = self._gateway.keys.make(params.name)
-        await self._gateway.tell_keys()
+        await self._gateway.send_keys()
         return MadeKey(params.name, made)
 
     @answers(gateway.REVOKE_KEY)
     async def _revoke_key(self, params: KeyName) -> KeyList:
         self._gateway.keys.revoke(params.name)
-        await self._gateway.tell_keys()
+        await self._gateway.send_keys()
         return KeyList(self._gateway.keys.listed())
 
     async def close(self) -> None:

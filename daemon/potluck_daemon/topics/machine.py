@@ -1,7 +1,4 @@
-"""`machine.*` and `login.*` of the control API.
-
-`doctor.*` and `diag.export` of the control API. The checks are imported on demand, to keep the daemon small.
-"""
+"""`machine.*`, `login.*`, `doctor.*` and `diag.export` of the control API."""
 
 from __future__ import annotations
 
@@ -30,6 +27,15 @@ _KINDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "cuda", Vendor.INTEL: "xpu", Vendor
 
 
 class MachineTopic(Topic):
+    """This computer: its devices, what starts at log-in, and what the doctor finds.
+
+    The doctor's checks are imported on demand, to keep the daemon small.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._examination = health.Examination()
+
     @answers(machine.DEVICES)
     async def _get(self, _: Empty) -> machine.DeviceList:
         devices = await asyncio.to_thread(lambda: tuple(find_devices()))
@@ -47,38 +53,6 @@ class MachineTopic(Topic):
         if params.daemon is not None:
             await asyncio.to_thread(login.set_daemon, self._configuration.places, params.daemon)
         return await self._login(Empty())
-
-
-def find_devices(sysfs: Path = Path("/sys")) -> Iterator[Device]:
-    """Yield the GPUs, named as torch names them, and the processor; blocks."""
-    numbers: Counter[str] = Counter()
-    for gpu in read_hardware().gpus:
-        if not gpu.is_integrated:
-            name, free = _name(gpu, numbers), gpu.free_bytes
-            yield Device(name, gpu.name, gpu.memory_bytes, free, gpu.temperature_c, gpu.power_w)
-    ram = memory()
-    heat = max((celsius for kind, _, _, celsius in read_temperatures(sysfs) if kind == "cpu"), default=None)
-    yield Device("cpu", _processor(), ram.total, ram.available, heat)
-
-
-def _name(gpu: Gpu, numbers: Counter[str]) -> str:
-    kind = _KINDS[gpu.vendor]
-    numbers[kind] += 1
-    return kind if gpu.vendor is Vendor.APPLE else f"{kind}:{numbers[kind] - 1}"
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-class HealthTopic(Topic):
-    def __init__(self, parts: Parts) -> None:
-        super().__init__(parts)
-        self._examination = health.Examination()
 
     @answers(health.EXAMINE)
     async def _examine(self, _: Empty) -> health.Examination:
@@ -116,3 +90,29 @@ class HealthTopic(Topic):
 
         status, path = self._parts.status(), Path(params.path)
         return await asyncio.to_thread(write)
+
+
+def find_devices(sysfs: Path = Path("/sys")) -> Iterator[Device]:
+    """Yield the GPUs, named as torch names them, and the processor. Blocks."""
+    numbers: Counter[str] = Counter()
+    for gpu in read_hardware().gpus:
+        if not gpu.is_integrated:
+            name, free = _name(gpu, numbers), gpu.free_bytes
+            yield Device(name, gpu.name, gpu.memory_bytes, free, gpu.temperature_c, gpu.power_w)
+    ram = memory()
+    heat = max((celsius for kind, _, _, celsius in read_temperatures(sysfs) if kind == "cpu"), default=None)
+    yield Device("cpu", _processor(), ram.total, ram.available, heat)
+
+
+def _name(gpu: Gpu, numbers: Counter[str]) -> str:
+    kind = _KINDS[gpu.vendor]
+    numbers[kind] += 1
+    return kind if gpu.vendor is Vendor.APPLE else f"{kind}:{numbers[kind] - 1}"
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -52,15 +52,19 @@ _Decide = Callable[[Membership, Members], Sequence[Content]]
 
 
 class MembersTopic(Topic):
+    """The people of a swarm and their computers, and what leaders decide about them."""
+
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._notice = NOTHING
-        self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
+        self._listed: tuple[tuple[object, ...], methods.MembersList] | None = (
+            None  # (key, the list made from what the key stands for)
+        )
 
     @answers(methods.LIST)
     async def _list(self, params: methods.SwarmParams) -> methods.MembersList:
         membership = self._configuration.find(params.swarm)
-        return self._with_news(await self._people(membership), membership)
+        return self._with_servers(await self._people(membership), membership)
 
     async def _people(self, membership: Membership) -> methods.MembersList:
         if membership.swarm.is_open:
@@ -124,9 +128,9 @@ class MembersTopic(Topic):
         )
 
     def tick(self, now: float) -> None:
-        self.tasks.start(self._notice_reports(self._configuration.membership))
+        self.tasks.start(self._renew_notice(self._configuration.membership))
 
-    async def _notice_reports(self, membership: Membership | None) -> None:
+    async def _renew_notice(self, membership: Membership | None) -> None:
         if membership is None or membership.swarm.is_open or not membership.reports:
             self._notice = NOTHING
         else:
@@ -185,7 +189,7 @@ class MembersTopic(Topic):
         assert swarm.founder_key is not None
         memory = self._parts.memory
         shown = dict.fromkeys((*memory.state.codes_shown, swarm.founder_key.hex()))
-        memory.keep(codes_shown=tuple(shown))
+        memory.update(codes_shown=tuple(shown))
         return methods.RecoveryCode(code, swarm.name)
 
     @answers(methods.RECOVER)
@@ -195,8 +199,8 @@ class MembersTopic(Topic):
         self._configuration.reload()
         return methods.MembersChanged(name, "this computer has the founder's key again", is_known=True)
 
-    def _with_news(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
-        """Add what this computer's node has seen, if it is in that swarm."""
+    def _with_servers(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
+        """Add the servers that this computer's node has seen, if it is in that swarm."""
         facts = self._supervisor.facts_of(membership.swarm)
         found = structs.replace(found, leader_heard_at=self._parts.members.leader_heard_at(membership.swarm))
         if facts.servers is None:
@@ -205,7 +209,7 @@ class MembersTopic(Topic):
         return structs.replace(found, servers=facts.servers.servers, servers_at=float(at))
 
     async def _lead(self, swarm: str, decide: _Decide, done: str) -> methods.MembersChanged:
-        """Write a leader's decision, and have a running node tell the others."""
+        """Write a leader's decision; a running node passes it on."""
         name = self._configuration.find(swarm, has_members=True).swarm.name
         _, _, is_known = await self._parts.members.lead(name, lambda own: decide(own, own.members()))
         log.info("members of %s: %s", name, done)
@@ -213,7 +217,7 @@ class MembersTopic(Topic):
 
 
 def _notice(found: Sequence[methods.WrongResultsReport]) -> Sentence:
-    """Return what the status page says of reports: about this computer first."""
+    """Return what the status says of reports, those about this computer first; nothing without reports."""
     if not found:
         return NOTHING
     first = min(found, key=lambda each: not each.is_here)
@@ -225,7 +229,7 @@ def _notice(found: Sequence[methods.WrongResultsReport]) -> Sentence:
 
 
 def _ways_back(members: Members, person: Person) -> str:
-    """Return what to do about open invites with which somebody who was removed could apply anew."""
+    """Return a remark about open invites with which a removed person could apply again; empty without one."""
     known = [key for key in members.invites if key == person.invite or members.inviters[key] == person.key]
     ids = short_ids(members.invites)
     open_ones = [ids[key] for key in known if members.free_seats(key) > 0 and not members.is_public(key)]

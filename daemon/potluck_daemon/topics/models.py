@@ -21,20 +21,22 @@ from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
-_PREPARED = "blocks"  # folder of converted blocks in the cache
+_PREPARED = "blocks"  # the folder of converted blocks in the cache
 
 
 class ModelsTopic(Topic):
+    """The models on this computer's disk, and those that a swarm could have."""
+
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._prepared = parts.configuration.places.cache / _PREPARED
 
     @answers(models.LIST)
     async def _list(self, _: Empty) -> models.Models:
-        folder, stored = await asyncio.to_thread(self._look)
+        folder, stored = await asyncio.to_thread(self._read_disk)
         return models.Models(self._parts.served(), folder, stored)
 
-    def _look(self) -> tuple[ModelsFolder, tuple[StoredModel, ...]]:
+    def _read_disk(self) -> tuple[ModelsFolder, tuple[StoredModel, ...]]:
         path, settings = self._configuration.models_folder, self._configuration.settings
         swarms: list[Swarm] = []
         with contextlib.suppress(PotluckError):
@@ -75,7 +77,7 @@ class ModelsTopic(Topic):
             if self._parts.loop.is_serving:
                 raise UsageError(sentence("the engine may be using them"), hint=sentence("pause first"))
             return models.Deleted("", await asyncio.to_thread(delete_folder, self._prepared))
-        _, stored = await asyncio.to_thread(self._look)
+        _, stored = await asyncio.to_thread(self._read_disk)
         model = next((model for model in stored if model.name == params.name), None)
         if model is None:
             raise UsageError(

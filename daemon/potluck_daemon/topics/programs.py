@@ -1,7 +1,4 @@
-"""The running programs of this user, one entry a name, for people to choose from.
-
-`programs.*` of the control API.
-"""
+"""`programs.*` of the control API: this user's running programs, one entry a name, for people to choose from."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _NOT_CHOOSABLE = frozenset({"sh", "bash", "zsh", "fish", "dash", "systemd", "(sd
 
 
 def memory_by_program(table: ProcessTable, uid: int) -> dict[str, int]:
-    """Return the bytes of memory of a user's programs but ours, by name.
+    """Return how much memory each of a user's programs takes, in bytes by name, without our own.
 
     Raises ProbeUnavailableError if there is no list of processes.
     """
@@ -45,7 +42,7 @@ def memory_by_program(table: ProcessTable, uid: int) -> dict[str, int]:
 def choosable_programs(
     memory: Mapping[str, int], menu: Mapping[str, MenuEntry], always: Iterable[str], never: Iterable[str]
 ) -> tuple[RunningProgram, ...]:
-    """Return one entry a name: programs of the menu first, then those that use the most memory."""
+    """Return one entry a name: programs of the menu first, then by memory."""
     shown = []
     for app, memory_bytes in memory.items():
         if app and app.isprintable() and "," not in app and app not in _NOT_CHOOSABLE:
@@ -58,7 +55,7 @@ def choosable_programs(
 
 
 def place_of(app: str, always: Iterable[str], never: Iterable[str]) -> ProgramPlace:
-    """Return the list that names the program; the always list outranks the never list, as it does for probes."""
+    """Return which list names the program. The always list outranks the never list, as it does for probes."""
     if app.lower() in (name.lower() for name in always):
         return ProgramPlace.ALWAYS
     return ProgramPlace.NEVER if app.lower() in (name.lower() for name in never) else ProgramPlace.NONE
@@ -67,7 +64,7 @@ def place_of(app: str, always: Iterable[str], never: Iterable[str]) -> ProgramPl
 def lists_after_placing(
     app: str, place: ProgramPlace, always: Iterable[str], never: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return both lists after a program was moved to its place: it is on one of them at most."""
+    """Return both lists after a program was moved to `place`; it is on one of them at most."""
     lists = {"yield.always": (always, ProgramPlace.ALWAYS), "yield.never": (never, ProgramPlace.NEVER)}
     return {
         key: (*(name for name in names if name.lower() != app.lower()), *((app,) if place is wanted else ()))
@@ -76,6 +73,8 @@ def lists_after_placing(
 
 
 class ProgramsTopic(Topic):
+    """The programs that run, and the lists of those that always or never count as games."""
+
     @answers(programs.PROGRAMS)
     async def _running(self, _: Empty) -> programs.Programs:
         given = self._configuration.settings.yield_
@@ -88,7 +87,7 @@ class ProgramsTopic(Topic):
         before = place_of(params.app, given.always, given.never)
         if before is not params.place:
             await self._configuration.change(lists_after_placing(params.app, params.place, given.always, given.never))
-            self._parts.loop.look_again()
+            self._parts.loop.decide_anew()
         return programs.PlacedProgram(params.app, params.place, before)
 
     def _look(self) -> tuple[dict[str, int], Mapping[str, MenuEntry]]:

@@ -1,6 +1,6 @@
-"""The methods that every client starts with, and those that pause, drain and end the daemon.
+"""The methods that every client starts with, those that pause, drain and end the daemon, and its records.
 
-`history`, `logs` and `metrics` of the control API.
+The records are `history`, `logs` and `metrics`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class ServingTopic(Topic):
+    """The daemon's state and records, and the commands that change whether it serves."""
+
     @answers(schema.HELLO)
     async def _hello(self, params: schema.HelloParams) -> schema.DaemonHello:
         log.debug("%s %s says hello with API %d", params.client[:60], params.version[:30], params.api)
@@ -45,7 +47,7 @@ class ServingTopic(Topic):
     @answers(schema.PRESENCE)
     async def _presence(self, params: schema.PresenceParams) -> schema.Empty:
         sighting = Sighting(params.reason, params.who or params.source, params.certainty, params.app.lower())
-        self._parts.lookout.agents.tell(params.source, sighting, params.lifetime_s)
+        self._parts.lookout.agents.add(params.source, sighting, params.lifetime_s)
         return schema.Empty()
 
     @answers(schema.RELOAD)
@@ -63,14 +65,12 @@ class ServingTopic(Topic):
         self._parts.loop.end()
         return schema.Empty()
 
-
-class RecordsTopic(Topic):
     @answers(schema.HISTORY)
-    async def _find(self, params: schema.HistoryParams) -> schema.HistoryPage:
+    async def _history(self, params: schema.HistoryParams) -> schema.HistoryPage:
         return schema.HistoryPage(self._parts.history.find(params))
 
     @answers(schema.LOGS)
-    async def _tail(self, params: schema.LogsParams) -> schema.Logs:
+    async def _logs(self, params: schema.LogsParams) -> schema.Logs:
         log_file = self._configuration.places.log_file
         return schema.Logs(str(log_file), log_tail(log_file, params.lines))
 

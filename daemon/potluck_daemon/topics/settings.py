@@ -1,7 +1,4 @@
-"""Describes the declared settings and the values in force in the words of the control API. Pure.
-
-`settings.*` of the control API.
-"""
+"""`settings.*` of the control API: the declared settings with the values in force."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _KINDS = {
 
 
 def settings_page(loaded: Loaded, path: Path, environment: Mapping[str, str]) -> SettingsPage:
-    """Return the page of the settings in force. `environment`: the daemon's."""
+    """Return the page of the settings in force. `environment`: the daemon's environment variables."""
     titles = {item.metadata.get("name", item.name): _title(item.name) for item in fields(Settings)}
     sections = tuple(
         Section(name, titles[name], tuple(_setting(loaded.settings, entry, environment) for entry in part))
@@ -59,6 +56,8 @@ def _setting(settings: Settings, entry: SettingEntry, environment: Mapping[str, 
 
 
 class SettingsTopic(Topic):
+    """The page of settings, and changes of them."""
+
     @answers(settings.GET)
     async def _get(self, _: Empty) -> settings.SettingsPage:
         configuration = self._configuration

@@ -1,4 +1,4 @@
-"""`setup.*` of the control API. A process of its own makes the engine's environment."""
+"""`setup.*` of the control API. A process of its own makes the engine's environment, and prints its progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck.protocol.codec import encode
 from potluck.sentences import sentence
-from potluck.tasks import in_own_thread, start_task
+from potluck.tasks import cancel_and_wait, in_own_thread, start_task
 from potluck_daemon.child_process import follow_work
 from potluck_daemon.environment.hardware import Hardware, read_hardware
 from potluck_daemon.environment.plan import SetupRequest, read_state
@@ -28,22 +28,32 @@ from potluck_daemon.topics.topic import Topic, answers
 log = logging.getLogger(__name__)
 
 PROGRAM = python_command(sys.executable, "-m", "potluck_daemon.environment")
-LOOK_INTERVAL_S = 60.0  # between looks at GPUs and driver, which take a moment
+HARDWARE_INTERVAL_S = 60.0  # GPUs and driver are read again after so long, because reading them takes a moment
+REPAIR_INTERVAL_S = 600.0  # interval of attempts to set the engine up again; there may be no network yet
 
 
 class SetupTopic(Topic):
+    """The engine's environment: its state, and at most one set-up at a time. It repairs one whose Python is gone."""
+
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        self._asked = BeginParams()  # parameters of the set-up that runs
+        self._asked = BeginParams()  # the request of the set-up that runs
         self._machine: Hardware | None = None
-        self._looked_at = 0.0  # monotonic
-        self._state: SetupState | None = None  # without the progress
+        self._read_at = 0.0  # monotonic; when `_machine` was read
+        self._repair_at = 0.0  # monotonic
+        self._state: SetupState | None = None  # lacks the progress, which `_with_progress` adds
         self._task: asyncio.Task[None] | None = None
         self._progress: WorkProgress | None = None  # None: no set-up runs
-        self._problem: Problem | None = None  # of the last set-up
+        self._problem: Problem | None = None  # why the last set-up failed
 
-    async def mend(self) -> None:
-        """Make the environment anew if its Python is gone, in the same variant, so that a server serves again."""
+    def tick(self, now: float) -> None:
+        """Set the engine up again, now and then, if its Python is gone."""
+        if time.monotonic() >= self._repair_at:
+            self._repair_at = time.monotonic() + REPAIR_INTERVAL_S
+            self.tasks.start(self._repair())
+
+    async def _repair(self) -> None:
+        """Make an environment whose Python is gone anew, in the same variant, so that a server serves again."""
         configuration = self._configuration
         orphan = await asyncio.to_thread(Store(configuration.places.engines).orphan)
         if orphan is None or configuration.settings.serve.python or self._progress is not None:
@@ -55,32 +65,32 @@ class SetupTopic(Topic):
             log.warning("the engine cannot be set up: %s", error)
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        """End a set-up that runs; the next one continues it."""
+        await super().close()
+        await cancel_and_wait(self._task)
 
     @answers(setup.SETUP_STATE)
     async def _get(self, _: Empty) -> SetupState:
-        return self._with_progress(await self._look(self._asked))
+        return self._with_progress(await self._read_state(self._asked))
 
     @answers(setup.BEGIN_SETUP)
     async def _begin(self, params: BeginParams) -> SetupState:
-        """Start a set-up. `_look` refuses what no machine could have; the process finds what this one cannot run."""
+        """Start a set-up. `_read_state` refuses what no machine could have; the process finds the rest."""
         self._refuse_second()
-        await self._look(params)
+        await self._read_state(params)
         return await self._start(SetupRequest(self._engines, params))
 
     @answers(setup.ROLL_BACK_SETUP)
     async def _roll_back(self, _: Empty) -> SetupState:
         self._refuse_second()
-        if not (await self._look(BeginParams())).can_roll_back:
+        if not (await self._read_state(BeginParams())).can_roll_back:
             raise UsageError(sentence("there is no earlier environment to go back to"))
         return await self._start(SetupRequest(self._engines, rolls_back=True))
 
     @answers(setup.CANCEL_SETUP)
     async def _cancel(self, _: Empty) -> SetupState:
-        """End a set-up; the next one continues it."""
-        await self.close()
+        """End a set-up that runs; the next one continues it."""
+        await cancel_and_wait(self._task)
         state = await self._get(Empty())
         self._publish()
         return state
@@ -96,7 +106,7 @@ class SetupTopic(Topic):
         return str(self._configuration.places.engines)
 
     async def _start(self, request: SetupRequest) -> SetupState:
-        self._refuse_second()  # another one may have begun while `_look` waited
+        self._refuse_second()  # another one may have begun while `_read_state` waited
         self._asked, self._problem = request.asked, None
         self._progress = WorkProgress(sentence("checking this machine"))
         self._task = start_task(self._make(request))
@@ -105,32 +115,25 @@ class SetupTopic(Topic):
     async def _make(self, request: SetupRequest) -> None:
         problem = None
         try:
-            problem = await self._follow(request)
+            command = tied_to_parent([*PROGRAM, encode(request).decode()], has_pipe=True)
+            environment = self._configuration.environment_of(sys.executable)
+            problem = await follow_work(command, environment, self._show, _ended)
         finally:
             self._asked, self._progress, self._problem = BeginParams(), None, problem
         if problem is not None:
             log.warning("the set-up of the engine failed: %s", problem.text)
-        await self._look(self._asked)
+        await self._read_state(self._asked)
         self._publish()
         self._parts.loop.wake()  # the engine runs in the new environment from then on
-
-    async def _follow(self, request: SetupRequest) -> Problem | None:
-        """Run a set-up to its end; return why it failed."""
-        command = tied_to_parent([*PROGRAM, encode(request).decode()], has_pipe=True)
-        try:
-            return await follow_work(command, self._configuration.environment_of(sys.executable), self._show, _ended)
-        except OSError as error:
-            text = sentence("the set-up cannot be started: {why}", why=str(error.strerror))
-            return Problem(text, sentence("is there enough memory?"))
 
     def _show(self, progress: WorkProgress) -> None:
         self._progress = progress
         self._publish()
 
-    async def _look(self, asked: BeginParams) -> SetupState:
+    async def _read_state(self, asked: BeginParams) -> SetupState:
         """Read the state of the environment. Raises UsageError if `asked` cannot be made on any machine."""
-        if self._machine is None or time.monotonic() - self._looked_at > LOOK_INTERVAL_S:
-            self._machine, self._looked_at = await in_own_thread(read_hardware), time.monotonic()
+        if self._machine is None or time.monotonic() - self._read_at > HARDWARE_INTERVAL_S:
+            self._machine, self._read_at = await in_own_thread(read_hardware), time.monotonic()
         named = self._configuration.settings.serve.python
         self._state = await asyncio.to_thread(read_state, self._configuration.places, named, self._machine, asked)
         return self._state

@@ -50,10 +50,12 @@ _PINNED_AT_ONCE_BYTES = 4 << 30  # read in a few seconds; a larger model is pinn
 
 
 class SwarmsTopic(Topic):
+    """The joined swarms, their invites, and the models that leaders choose for them."""
+
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._change = swarms.ModelChange()
-        self._inviting = asyncio.Lock()  # those who ask at once get the same invite
+        self._inviting = asyncio.Lock()  # simultaneous requests get the same invite
 
     @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
@@ -160,7 +162,7 @@ class SwarmsTopic(Topic):
         return membership
 
     async def _find_draft(self, model: NewModel, wanted: str) -> NewModel | None:
-        """Return what drafts for a model, see `find_draft`; only one that is `wanted` has to be found."""
+        """Return the model that drafts for another one, as `find_draft` does. Only a `wanted` one has to be found."""
         try:
             return await find_draft(model, wanted, *self._configuration.engine_place)
         except PotluckError as error:
@@ -170,14 +172,14 @@ class SwarmsTopic(Topic):
             return None
 
     async def _add_draft(self, name: str, model: NewModel) -> None:
-        """Give a new swarm the drafting model that is known to fit. The hub may take long to describe it."""
+        """Give a new swarm the drafting model that is known to fit; the hub may take long to describe it."""
         draft = await self._find_draft(model, "")
         if draft is not None:
             with contextlib.suppress(PotluckError):  # the swarm was left
                 await self._draft(name, draft)
 
     async def _joined(self, membership: Membership, *, moves: bool) -> schema.Joined:
-        """Read the file again. A computer that serves another swarm goes on with that unless it `moves`."""
+        """Read the file of swarms again. A computer that serves another swarm continues with it unless it `moves`."""
         configuration, swarm = self._configuration, membership.swarm
         log.info("joined the swarm %s", swarm.name)
         configuration.reload()
@@ -224,7 +226,7 @@ class SwarmsTopic(Topic):
 
     @answers(swarms.LEAVE)
     async def _leave(self, params: swarms.LeaveParams) -> swarms.Left:
-        """Forget a swarm. The swarm that was joined last is served instead, and the engine says goodbye."""
+        """Leave a swarm. The computer then serves the swarm that was joined last."""
         configuration = self._configuration
         membership = configuration.swarms.load().get(params.name)
         if membership is not None and not params.is_sure:

@@ -1,4 +1,4 @@
-"""What the topics have in common: methods of the control API that they answer, a tick, a notice and an end."""
+"""The base of all topics: methods of the control API that they answer, a tick, a notice and an end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARK = "answered_method"
 
 
 def answers(method: Method[P, R]) -> Callable[[Callable[[T, P], Awaitable[R]]], Callable[[T, P], Awaitable[R]]]:
-    """Mark a function of a topic as the one that answers `method` of the control API."""
+    """Return a decorator that marks a topic's function as the one that answers `method` of the control API."""
 
     def mark(function: Callable[[T, P], Awaitable[R]]) -> Callable[[T, P], Awaitable[R]]:
         setattr(function, _MARK, method.name)
@@ -32,7 +32,7 @@ class Topic:
     """One group of methods. It is made once, before the daemon runs.
 
     Attributes:
-        tasks: what this topic does besides answering.
+        tasks: work of this topic that goes on after an answer.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -42,7 +42,7 @@ class Topic:
         self.tasks = BackgroundTasks()
 
     def handlers(self) -> dict[str, Handler]:
-        """Return the function that answers each method, by the method's name."""
+        """Return the functions that answer methods, by the method's name."""
         marked: dict[str, Any] = {
             name: getattr(item, _MARK) for name, item in vars(type(self)).items() if hasattr(item, _MARK)
         }
@@ -53,9 +53,9 @@ class Topic:
 
     @property
     def notice(self) -> Sentence:
-        """The sentence that a status page should show about this topic, if there is one."""
+        """The sentence that the status shows about this topic; empty if there is none."""
         return NOTHING
 
     async def close(self) -> None:
-        """End what was begun and is not over."""
+        """End the work that goes on."""
         await self.tasks.cancel()

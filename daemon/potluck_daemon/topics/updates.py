@@ -1,6 +1,6 @@
-"""`updates.*` of the control API, and a daily look for a newer version if the user allows it.
+"""`updates.*` of the control API, and a daily check for a newer version if the user allows it.
 
-A child asks the publisher, fetches and unpacks. Then the daemon drains itself and becomes the new version.
+A child asks the publisher, fetches and unpacks. Then the daemon drains and becomes the new version.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from potluck_daemon.updates.publisher import NotesFile
 from potluck_daemon.updates.versions import failed_update_notice, other_tool_updates, own_versions
 
 _DAY_S = 86400.0
-_JITTER_S = 3 * 3600.0  # so that machines don't all ask in the same minute
-_CHECK_S = 25.0  # below the control API's own limit
-_DRAIN_S = 600.0  # that open sessions get to finish
+_JITTER_S = 3 * 3600.0  # a random part of it keeps machines from asking all in the same minute
+_CHECK_S = 25.0  # the control API's own limit is 30 s
+_DRAIN_S = 600.0  # time for open sessions to end
 _TRY_LATER = sentence("try again later; check the network and the setting updates.url")
 
 
 class UpdatesTopic(Topic):
+    """What the publisher offers, and at most one check or update at a time."""
+
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._file = NotesFile(parts.configuration.places)
@@ -40,11 +42,11 @@ class UpdatesTopic(Topic):
         self._asked_at = self._notes.asked_at
         self._versions = own_versions()
         self._failed = self._versions.failed() if self._versions is not None else ""
-        self._went_back = failed_update_notice(self._versions) if self._versions is not None else NOTHING
+        self._failure_notice = failed_update_notice(self._versions) if self._versions is not None else NOTHING
         self._running = version("potluck")
         self._jitter_s = random.uniform(0, _JITTER_S)
         self._progress: WorkProgress | None = None
-        self._problem: Problem | None = None  # of the last try since the daemon started
+        self._problem: Problem | None = None  # why the last try since the daemon's start failed
         self._work: asyncio.Task[None] | None = None
 
     def tick(self, now: float) -> None:
@@ -58,7 +60,7 @@ class UpdatesTopic(Topic):
         offered = self._offered()
         if offered is not None and offered.version != self._failed:
             return sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
-        return self._went_back
+        return self._failure_notice
 
     @answers(updates.UPDATES_STATE)
     async def _get(self, _: Empty) -> UpdatesState:
@@ -105,11 +107,6 @@ class UpdatesTopic(Topic):
         except TimeoutError:
             text = sentence("the publisher did not answer within {time} s", time=f"{_CHECK_S:.0f}")
             self._problem = Problem(text, _TRY_LATER)
-        except OSError as error:
-            self._problem = Problem(
-                sentence("cannot check for updates: {why}", why=str(error.strerror)),
-                sentence("is there enough memory?"),
-            )
         self._notes = self._file.read()
         if is_update and self._problem is None and (offered := self._offered()) is not None:
             self._parts.loop.drain(_DRAIN_S, successor=offered.version)
@@ -126,7 +123,7 @@ class UpdatesTopic(Topic):
 
     def _state(self) -> UpdatesState:
         settings = self._configuration.settings.updates
-        failed = Problem(self._went_back, sentence("see why: potluck logs")) if self._went_back else None
+        failed = Problem(self._failure_notice, sentence("see why: potluck logs")) if self._failure_notice else None
         draining = WorkProgress(sentence("waiting for open sessions to end")) if self._parts.loop.successor else None
         return UpdatesState(
             running=self._running,
@@ -141,7 +138,7 @@ class UpdatesTopic(Topic):
 
 
 def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> bool:
-    """Tell whether the daily look is due: not right after a start, and also after a clock was set back."""
+    """Return whether the daily check is due: not right after a start, and also after the clock was set back."""
     earliest = asked_at + _DAY_S if asked_at <= now else 0.0
     return now >= max(earliest, started_at) + jitter_s
 

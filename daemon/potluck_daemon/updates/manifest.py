@@ -1,7 +1,7 @@
 """A publisher's offer: a version, its changes and its files, signed with Ed25519. Pure.
 
-The signature covers the bytes as they are, and is checked before anything is read from them. Whether somebody shows an
-old description again is `freshness`'s business.
+The signature covers the bytes as they are, and is checked before anything is read from them. `publisher` finds out
+whether somebody shows an old description again.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ def _is_signed(content: bytes, signature: bytes, key: bytes) -> bool:
 
 
 def is_newer(offered: str, running: str) -> bool:
+    """Return whether one version is newer than another."""
     return _numbers(offered) > _numbers(running)
 
 

@@ -1,12 +1,11 @@
-"""Decides whether a signed description is the newest, or an old one that somebody shows again. Pure.
+"""What is known of the publisher, and whether a signed description is the newest or an old one that is shown again.
 
 A signature doesn't age, so a server could repeat, hide or mix descriptions. The Update Framework's answers apply
 (theupdateframework.io, specification 1.0, section 5): descriptions only go forward (no rollback), they expire (no
 freezing), one description names all files by their hashes (no mixing), and a key names its successor.
 
-The notes about the publisher, one file in the state folder, and the lock that its writers hold.
-
-Only a process that looks for updates or installs one writes, one at a time; the daemon reads.
+The notes are one file in the state folder. Only a process that checks for updates or installs one writes them, one at
+a time, under a lock; the daemon reads.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class KnownPublisher:
     """The state of one publisher, as its newest description left it.
 
     Attributes:
-        anchor: the key that the user set, in base64; another one begins anew.
-        key: the key that counts now.
+        anchor: the key that the user set, in base64; with another one, nothing is known.
+        key: the key that is valid now.
         next_key: its successor, which takes its place as soon as something signed with it arrives.
     """
 
@@ -47,7 +46,7 @@ class KnownPublisher:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys whose signature counts."""
+        """The keys whose signatures are valid."""
         return tuple(filter(None, (self.key, self.next_key)))
 
 
@@ -57,7 +56,7 @@ def known_publisher(anchor: str, seen: KnownPublisher) -> KnownPublisher:
 
 
 def accept(offer: Offer, signer: str, seen: KnownPublisher, now: float) -> KnownPublisher:
-    """Return what is known after this offer, which one of `seen.keys` signed. `now`: Unix seconds.
+    """Return what is known after this offer, which `signer`, one of `seen.keys`, signed. `now`: Unix seconds.
 
     Raises:
         BadManifestError: the offer is old, repeated, or from the future.

@@ -1,7 +1,7 @@
 """The first part of an update: ask the publisher, fetch, and unpack the new version beside the running one.
 
-The running version stays untouched. Whoever updates then drains the daemon, switches by `Versions.begin_trial` and has
-the new version started: `potluck update` after the daemon's end, or the daemon itself, which becomes the new version.
+The running version stays untouched. The caller then drains the daemon, switches by `Versions.begin_trial` and starts
+the new version: `potluck update` after the daemon's end, or the daemon, which becomes the new version itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNPACK_TIMEOUT_S = 600.0
 
 
 def ask_publisher(settings: UpdateSettings, file: NotesFile, on_progress: OnProgress) -> Offer:
-    """Return the publisher's offer, signed in a file beside it, once the notes know it. The caller holds their lock.
+    """Fetch the publisher's offer and its signature, write it to the notes, and return it. The caller holds the lock.
 
     Raises:
         UsageError: the settings name no publisher.
@@ -59,19 +59,19 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
         raise PotluckError(
             sentence("version {version} comes without a file for this installation", version=offer.version)
         )
-    versions.tidy()  # of an update that was interrupted
+    versions.tidy()  # an interrupted update may have left files
     versions.downloads.mkdir(exist_ok=True)
     for old in versions.downloads.iterdir():
         if not old.name.startswith(file.name):
             old.unlink()
     path = versions.downloads / file.name
 
-    def tell(have: int) -> None:
+    def on_bytes(have: int) -> None:
         on_progress(WorkProgress(sentence("fetching"), have, file.num_bytes))
 
-    tell(0)
+    on_bytes(0)
     try:
-        fetch(urljoin(url, file.name), path, file.sha256, tell, num_bytes=file.num_bytes)
+        fetch(urljoin(url, file.name), path, file.sha256, on_bytes, num_bytes=file.num_bytes)
     except OSError as error:
         path.with_name(f"{path.name}.part").unlink(missing_ok=True)
         raise PotluckError(
@@ -92,7 +92,9 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
 def _unpack(path: Path, version: str, versions: Versions) -> None:
     _run("sh", path, "--stage", versions.root)
     python = versions.folder(version) / "bin" / "python3"  # its scripts name the current version's
-    _run(*python_command(python, "-m", "potluck_cli.daemon", "--help"))  # what runs before it can count its starts
+    _run(
+        *python_command(python, "-m", "potluck_cli.daemon", "--help")
+    )  # must work before the version can count its starts
     answer = _run(*python_command(python, "-m", "potluck_cli.main", "--version"))
     if answer.split()[-1:] != [version]:
         raise PotluckError(

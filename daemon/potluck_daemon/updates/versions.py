@@ -25,7 +25,7 @@ from potluck.protocol.codec import decode, encode
 from potluck.sentences import NOTHING, Sentence, sentence
 
 PROVED_S = 30.0  # how long its daemon must run for a version to prove itself
-TRIAL_S = 120  # from the start of its process; a slow computer takes half of it to start a daemon
+TRIAL_S = 120  # counts from the start of its process; a slow computer takes half of it to start a daemon
 MAX_STARTS = 2
 
 
@@ -45,7 +45,7 @@ class Versions:
 
     @property
     def is_writable(self) -> bool:
-        """Return whether this user may update the installation, rather than only run what another user installed."""
+        """True if this user may update the installation, rather than only run what another user installed."""
         return os.access(self.root, os.W_OK)
 
     @property
@@ -53,12 +53,15 @@ class Versions:
         return self.root / "downloads"
 
     def folder(self, version: str) -> Path:
+        """Return where a version lies."""
         return self.root / "versions" / version
 
     def current(self) -> str:
+        """Return the version in use."""
         return Path(os.readlink(self.root / "current")).name
 
     def previous(self) -> str | None:
+        """Return the version before that; None if it is gone."""
         link = self.root / "previous"
         name = Path(os.readlink(link)).name if link.is_symlink() else None
         is_usable = name not in (None, self.current()) and self.folder(str(name)).is_dir()
@@ -69,7 +72,7 @@ class Versions:
         return self._current_trial() is not None
 
     def failed(self) -> str:
-        """Return the version that the last update led to, if it was abandoned."""
+        """Return the version that the last update led to, if it was abandoned; else an empty name."""
         trial = self._trial()
         is_abandoned = trial is not None and trial.starts >= MAX_STARTS and trial.new != self.current()
         return trial.new if trial is not None and is_abandoned else ""
@@ -98,7 +101,7 @@ class Versions:
         return True
 
     def take_back_start(self) -> None:
-        """Count the last start no longer: its end says nothing about the version."""
+        """Subtract the last start, because its end proves nothing about the version."""
         if (trial := self._current_trial()) is not None:
             self._count(trial, max(trial.starts - 1, 0))
 
@@ -140,7 +143,7 @@ class Versions:
         return trial if trial is not None and trial.new == self.current() else None
 
     def _trial(self) -> Trial | None:
-        """Return the last trial that didn't succeed yet. A damaged note counts as none: the version in use stays."""
+        """Return the last trial that hasn't succeeded yet. A damaged file counts as none: the version in use stays."""
         try:
             return decode(Trial, self._trial_file.read_bytes())
         except (OSError, ValueError):
@@ -151,7 +154,7 @@ class Versions:
         return self.root / "trial.json"
 
     def _count(self, trial: Trial, starts: int) -> None:
-        """Note how often the trial's version was started. A full disk keeps no daemon from starting."""
+        """Write how often the trial's version was started. A full disk keeps no daemon from starting."""
         with contextlib.suppress(OSError):
             self._write(msgspec.structs.replace(trial, starts=starts))
 
@@ -163,7 +166,7 @@ class Versions:
 
 
 def failed_update_notice(versions: Versions) -> Sentence:
-    """Say that the last update failed; nothing if it didn't."""
+    """Return a sentence about the last update if it failed; else nothing."""
     if not (failed := versions.failed()):
         return NOTHING
     return sentence("version {offered} failed; {number} is in use again", offered=failed, number=versions.current())

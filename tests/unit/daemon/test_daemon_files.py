@@ -11,7 +11,6 @@ from potluck_cli import daemon as potluckd
 from potluck_control.api.schema import HistoryParams, Transition
 from potluck_control.logs import log_tail
 from potluck_control.states import Reason, State
-from potluck_daemon.accounting.account import TokenCounts, count
 from potluck_daemon.host.instance import AlreadyRunningError, InstanceLock
 from potluck_daemon.host.systemd import ServiceManager
 from potluck_daemon.reporting import history as history_file
@@ -106,20 +105,3 @@ def test_a_folder_that_cannot_be_used_is_named(
     monkeypatch.chdir(tmp_path)  # which it leaves
     assert potluckd.main([]) == potluckd.EXIT_FAILED
     assert capsys.readouterr().err == f"potluckd: cannot use {tmp_path}/state/potluck: Not a directory\n"
-
-
-def test_no_speed_is_told_from_one_engine_to_the_next() -> None:
-    counts = count(count(TokenCounts(), 10, 1.0), 30, 2.0)
-    assert counts.tokens_per_s(2.0) == 15
-    assert count(counts, 5, 3.0) == TokenCounts(5, 3.0), "a new engine begins from 0"
-    counts = count(counts, 0, counts.last_at)  # as while no engine runs
-    assert counts == TokenCounts(last_at=2.0), "its last report is known, and never new again"
-    assert count(counts, 7, 50.0).tokens_per_s(50.0) == 0, "nobody knows how long they took"
-
-
-def test_speed_is_right_from_the_first_tokens_and_neither_fades_nor_counts_pauses() -> None:
-    counts, speeds = TokenCounts(), []
-    for second, total in enumerate([0, 0, 20, 40, 60, 60, 60, 60, 60, 60, 60, 60, 80, 100], 1):
-        counts = count(counts, total, float(second))
-        speeds.append(counts.tokens_per_s(float(second)))
-    assert speeds == [0, 0, 20, 20, 20, 20, 20, 0, 0, 0, 0, 0, 20, 20]

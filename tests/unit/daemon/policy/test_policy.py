@@ -9,7 +9,8 @@ from potluck_control.api.schema import ProgramQuestion
 from potluck_control.processes.engine_messages import Waiting
 from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
-from potluck_daemon.policy.decide import (
+from potluck_daemon.policy.decide import decide, is_worth_a_start, stands_by
+from potluck_daemon.policy.model import (
     LONGEST_WAIT_S,
     PASSING_S,
     Decision,
@@ -21,9 +22,6 @@ from potluck_daemon.policy.decide import (
     Phase,
     Presence,
     Rung,
-    decide,
-    is_worth_a_start,
-    stands_by,
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, next_questions
 from potluck_daemon.settings.state import Pause

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.policy.decide import Presence
+from potluck_daemon.policy.model import Presence
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
 

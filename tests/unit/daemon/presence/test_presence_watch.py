@@ -62,7 +62,7 @@ class Watched:
             never=never,
             clock=self.clock,
             retry_s=0.01,
-            tell_again_s=0.001,
+            cancel_again_s=0.001,
         )
 
     async def until(self, wanted: Callable[[], bool]) -> None:
@@ -168,9 +168,9 @@ async def test_a_report_of_an_agent_is_evidence_until_it_expires_or_the_same_age
     agents = AgentReports(clock, repeat_s=0.01)
     async with awake(Watched(agents)) as watched:
         for source in ("one", "two"):
-            agents.tell(source, Sighting(Reason.GAME, source), lifetime_s=10)
+            agents.add(source, Sighting(Reason.GAME, source), lifetime_s=10)
         await watched.until(lambda: len(watched.watch.presence.evidence) == 2)
-        agents.tell("one", GAME, lifetime_s=0)
+        agents.add("one", GAME, lifetime_s=0)
         await watched.until(lambda: [item.who for item in watched.watch.presence.evidence] == ["two"])
         clock.now += 10
         await watched.until(lambda: not watched.watch.presence.evidence)
@@ -179,7 +179,7 @@ async def test_a_report_of_an_agent_is_evidence_until_it_expires_or_the_same_age
 async def test_a_likely_report_counts_when_it_lasts() -> None:
     agents = AgentReports(Clock(), repeat_s=0.01)
     async with awake(Watched(agents)) as watched:
-        agents.tell("windows tray", Sighting(Reason.FULL_SCREEN, "a game", Certainty.LIKELY), lifetime_s=60)
+        agents.add("windows tray", Sighting(Reason.FULL_SCREEN, "a game", Certainty.LIKELY), lifetime_s=60)
         await watched.until(lambda: watched.state().state is ProbeState.SEEN)
         assert watched.watch.presence.evidence == ()
         watched.clock.now += 1
@@ -190,14 +190,14 @@ def test_agents_are_bounded_in_number_and_in_what_they_may_say() -> None:
     clock = Clock()
     agents = AgentReports(clock)
     with pytest.raises(UsageError, match="cannot report"):
-        agents.tell("x", Sighting(Reason.SHUTDOWN, "x"), lifetime_s=60)
+        agents.add("x", Sighting(Reason.SHUTDOWN, "x"), lifetime_s=60)
     for number in range(MAX_SOURCES):
-        agents.tell(f"agent {number}", GAME, lifetime_s=60)
+        agents.add(f"agent {number}", GAME, lifetime_s=60)
     with pytest.raises(UsageError, match="too many"):
-        agents.tell("one more", GAME, lifetime_s=60)
-    agents.tell("agent 0", GAME, lifetime_s=60)  # those that are known may repeat theirs
+        agents.add("one more", GAME, lifetime_s=60)
+    agents.add("agent 0", GAME, lifetime_s=60)  # those that are known may repeat theirs
     clock.now += 60
-    agents.tell("one more", GAME, lifetime_s=60)
+    agents.add("one more", GAME, lifetime_s=60)
 
 
 # --- which probes ----------------------------------------------------------------------------------------------------

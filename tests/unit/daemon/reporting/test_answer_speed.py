@@ -1,17 +1,20 @@
 """How fast answers come here: by the last ones, else as the servers promise."""
 
+from pathlib import Path
+
 import pytest
 from potluck_control.api.schema import SpeedForYou
-from potluck_daemon.reporting.answer_speed import KEEP_S, TimedAnswer, speed_for_you, with_answer
+from potluck_daemon.reporting.status import ANSWERS_COUNT_S, speed_for_you
+from potluck_daemon.settings.state import StateFile, TimedAnswer
 
 NOW = 1e9
 
 
 def answers(*given: tuple[str, float, int, float]) -> tuple[TimedAnswer, ...]:
-    known: tuple[TimedAnswer, ...] = ()
+    file = StateFile(Path("never read"))
     for each in given:
-        known = with_answer(known, TimedAnswer(*each))
-    return known
+        file.add_answer(TimedAnswer(*each))
+    return file.state.answers
 
 
 @pytest.mark.parametrize(
@@ -24,7 +27,7 @@ def answers(*given: tuple[str, float, int, float]) -> tuple[TimedAnswer, ...]:
         ([("s", NOW, 30, 2.0)], 0.0, None),  # now a block has no server
         ([("s", NOW, 10, seconds) for seconds in (1.0, 2.0, 100.0)], 9.0, SpeedForYou(5.0, is_measured=True)),
         ([("other", NOW, 30, 2.0)], 9.0, SpeedForYou(9.0, is_measured=False)),
-        ([("s", NOW - KEEP_S, 30, 2.0)], 9.0, SpeedForYou(9.0, is_measured=False)),
+        ([("s", NOW - ANSWERS_COUNT_S, 30, 2.0)], 9.0, SpeedForYou(9.0, is_measured=False)),
         ([("s", NOW + 60, 30, 2.0)], 9.0, SpeedForYou(9.0, is_measured=False)),  # the clock was set back
         ([("s", NOW, 3, 1.0), ("s", NOW, 30, 0.0)], 9.0, SpeedForYou(9.0, is_measured=False)),  # too short to tell
     ],

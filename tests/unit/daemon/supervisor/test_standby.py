@@ -65,7 +65,7 @@ async def test_a_node_that_ended_by_itself_is_started_again() -> None:
     standby.hold(LAUNCH, command(), os.environ)
     await until(lambda: standby.addresses)
     first = standby.addresses
-    standby.tell(messages.MemberRecords(()))  # at which this program exits
+    standby.send(messages.MemberRecords(()))  # at which this program exits
     await until(lambda: standby.addresses not in ((), first))
     await standby.leave()
 

@@ -19,15 +19,15 @@ from potluck_control.processes import engine_messages as messages
 from potluck_control.processes.engine_report import NetworkReport
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import ServeSettings, Settings
-from potluck_daemon.policy.decide import Phase
-from potluck_daemon.reporting.answer_speed import TimedAnswer
+from potluck_daemon.policy.model import Phase
 from potluck_daemon.reporting.status import notices, swarm_status
 from potluck_daemon.settings.configuration import Configuration
-from potluck_daemon.settings.state import RememberedState, StateFile
+from potluck_daemon.settings.state import RememberedState, StateFile, TimedAnswer
 from potluck_daemon.settings.store import Loaded
+from potluck_daemon.supervisor.facts import EngineFacts
 from potluck_daemon.supervisor.failures import LONGEST_DELAY_S, MAX_LETTERS, EngineExit, delay_s, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
-from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor, facts_after_report
+from potluck_daemon.supervisor.supervisor import Supervisor
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
@@ -124,7 +124,7 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
         supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
         assert str(supervisor.view(LAUNCH, "").serving) == said
     for waiting in (messages.Waiting(verbatim("no bootstrap peer answers")), messages.Waiting()):
-        supervisor._heard(waiting)
+        supervisor._apply(waiting)
         assert supervisor.view(LAUNCH, "").waiting == waiting
 
 
@@ -151,7 +151,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
         messages.Moving(Span(0, 4), Span(2, 6), verbatim("they lack servers")),
         messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, NOTHING),
     ):
-        supervisor._heard(message)
+        supervisor._apply(message)
     other, renewed = replace(SWARM, founder_key=b"o" * 32), replace(SWARM, model="n", prefix="s-n")
     assert supervisor.facts_of(SWARM) == supervisor.facts
     assert supervisor.facts_of(other) == supervisor.facts_of(None) == EngineFacts()
@@ -170,7 +170,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
     report = messages.EngineReport(coverage=(1, 1, 1, 1), one_more=OneMore((0, 2), 0.5), expected_tps=7.0)
-    facts = facts_after_report(EngineFacts(span=Span(0, 2)), report, 1.0)
+    facts = EngineFacts(span=Span(0, 2)).after(report, 1.0)
 
     def shown(swarm: Swarm, facts: EngineFacts, state: RememberedState) -> SwarmStatus:
         found = swarm_status(swarm, facts, state, 200.0, age_s=0.0)
@@ -205,7 +205,7 @@ async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters(
         (Phase.OFFLOADED, messages.EngineReport(memory_used_bytes=7), 3),  # it may fit in again
     ):
         supervisor._phase = phase
-        supervisor._heard(report)
+        supervisor._apply(report)
         assert supervisor.facts.report == report
         assert len(wakes) == num_wakes
     assert supervisor.facts.is_live
@@ -221,7 +221,7 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
         memory.load()
         configuration = Configuration(places, {}, memory, lambda: None)
         configuration._launch = LAUNCH
-        supervisor = Supervisor(lambda: None, on_end=lambda is_short: is_short and configuration.take_less_memory())
+        supervisor = Supervisor(lambda: None, on_end=lambda is_short: is_short and configuration.halve_memory())
         return configuration, supervisor
 
     def percent(configuration: Configuration) -> int:
@@ -267,7 +267,7 @@ async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and
             assert engine.kill.called is not is_spared
             assert supervisor.view(None, "").is_stopped is is_spared
             if is_spared:
-                supervisor._heard(messages.EngineReport())  # it goes on
+                supervisor._apply(messages.EngineReport())  # it goes on
                 assert not supervisor.view(None, "").is_stopped
             supervisor._cancel_deadline()
     assert wakes
@@ -294,7 +294,7 @@ def test_an_engine_hears_of_people_only_once_it_is_in_the_swarm() -> None:
     for phase in Phase:
         engine = supervisor._engine = Mock()
         supervisor._phase = phase
-        supervisor.tell(messages.Worth(()))
+        supervisor.send(messages.Worth(()))
         assert engine.send.called is (phase not in (Phase.PREPARING, Phase.STARTING, Phase.STOPPING, Phase.ENDED))
 
 

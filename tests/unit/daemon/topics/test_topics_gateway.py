@@ -27,8 +27,9 @@ from potluck_control.settings import ChatSettings
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.settings.configuration import Configuration
+from potluck_daemon.supervisor.facts import EngineFacts
 from potluck_daemon.supervisor.gateway_keys import GatewayKeys
-from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
+from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 
 from potluck.checked_files import CheckedFile
@@ -418,7 +419,7 @@ def test_counts_that_a_full_disk_refuses_stop_nothing(tmp_path: Path, monkeypatc
     keys = GatewayKeys(tmp_path / "keys.json")
     used = key_hash(keys.make("webui"))
     monkeypatch.setattr(CheckedFile, "write", lambda *_: raise_full())
-    keys.note_answer(used, 3)
+    keys.count_answer(used, 3)
     assert keys.hashes() == (used,)
 
 

@@ -29,7 +29,7 @@ def test_devices_are_named_as_torch_names_them(monkeypatch: pytest.MonkeyPatch) 
         ([gpu(Vendor.INTEL)], ["xpu:0"]),  # intel
         ([gpu(Vendor.APPLE)], ["mps"]),  # apple
     ):
-        monkeypatch.setattr(topic, "look", lambda *_, gpus=gpus: Hardware(tuple(gpus)))
+        monkeypatch.setattr(topic, "read_hardware", lambda *_, gpus=gpus: Hardware(tuple(gpus)))
         assert [device.name for device in topic.find_devices()] == [*names, "cpu"]
 
 
@@ -51,7 +51,7 @@ def test_an_amd_card_reports_its_memory_temperature_and_power(tmp_path: Path) ->
 
 
 async def test_the_best_device_and_a_missing_environment_are_told(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic, "look", lambda *_: Hardware((gpu(Vendor.INTEL),)))
+    monkeypatch.setattr(topic, "read_hardware", lambda *_: Hardware((gpu(Vendor.INTEL),)))
     found = await ask(machine.DEVICES)
     assert (found.best, found.has_engine) == ("xpu:0", True)
     monkeypatch.setattr(interpreter_of_engine, "find_spec", lambda _: None)

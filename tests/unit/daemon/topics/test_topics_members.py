@@ -86,7 +86,7 @@ def hear(daemon: Daemon, records: Iterable[bytes] = (), **more: bool) -> None:
     """Have the node say what it learned."""
     launch = daemon.parts.configuration.launch
     assert launch is not None
-    daemon.parts.members.hear(launch, News(tuple(records), **more))
+    daemon.parts.members.apply(launch, News(tuple(records), **more))
 
 
 async def member(ask: Ask, name: str = "Bob") -> Member:
@@ -116,7 +116,7 @@ async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon
     seen = SeenServer(machine.peer_id, 0, 4, "online", 12.5, 0.02)
     before = time.time()
     daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
-    daemon.parts.supervisor._heard(SwarmServers((seen,)))
+    daemon.parts.supervisor._apply(SwarmServers((seen,)))
     listed = await ask(members.LIST)
     assert listed.servers == (seen,)
     assert listed.servers_at is not None
@@ -164,10 +164,10 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     assert (found.name, found.machine, found.found_by) == ("Eve", "Eve's laptop", ("Bob",))
     assert (found.is_confirmed, found.is_here) == (False, False)
     daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
-    daemon.parts.supervisor._heard(Confirmed(peer_id_of(machine.key), eve.person_public.hex()))  # who reported it once
+    daemon.parts.supervisor._apply(Confirmed(peer_id_of(machine.key), eve.person_public.hex()))  # who reported it once
     (found,) = (await ask(members.LIST)).wrong_results
     assert not found.is_confirmed
-    daemon.parts.supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))
+    daemon.parts.supervisor._apply(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.is_confirmed
     (topic,) = (each for each in daemon._topics if isinstance(each, MembersTopic))
@@ -183,7 +183,7 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     with pytest.raises(ControlError, match="nothing is reported about Eve"):
         await ask(members.DISMISS, MemberParams("Eve"))
     hear(daemon, [report(bob[0], machine.key, time.time() + 700).data])
-    daemon.parts.supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))  # what was dismissed
+    daemon.parts.supervisor._apply(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))  # what was dismissed
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.is_confirmed
 
@@ -196,7 +196,7 @@ async def test_an_owner_sees_reports_about_this_computer_and_what_was_checked(
     (found,) = listed.wrong_results
     assert (found.is_here, found.found_by, found.checked_at) == (True, ("Bob",), None)
     daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
-    daemon.parts.supervisor._heard(Examined("mlp.weight"))
+    daemon.parts.supervisor._apply(Examined("mlp.weight"))
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.damaged == "mlp.weight"
     assert found.checked_at is not None
@@ -266,7 +266,7 @@ async def test_guests_are_confirmed_once_a_node_is_in_the_swarm(
     news = told(daemon, monkeypatch)
     launch = daemon.parts.configuration.launch
     assert launch is not None
-    daemon.parts.members.hear(launch, StandbyOnline("12D3", ()))
+    daemon.parts.members.apply(launch, StandbyOnline("12D3", ()))
     assert not any(each.waits for each in (await until_ranked(ask, "Cleo", "member")).members)
     await daemon.parts.members.close()  # it is in the file before the node hears of it
     spread = read_all([record for message in news for record in message.records])
@@ -280,7 +280,7 @@ async def test_a_node_that_was_launched_earlier_hears_what_was_decided_since(
     assert launch is not None
     assert not (await ask(members.REMOVE, MemberParams("Bob"))).is_known
     news = told(daemon, monkeypatch)
-    daemon.parts.members.hear(launch, StandbyOnline("12D3", ()))
+    daemon.parts.members.apply(launch, StandbyOnline("12D3", ()))
     spread = read_all([record for message in news for record in message.records])
     assert bob[0].person_public not in launch.membership.with_records(spread, time.time()).members().people
 
@@ -306,11 +306,11 @@ async def test_the_status_says_who_is_confirmed_and_when_a_leader_was_heard(ask:
     guest, _ = apply_for(daemon, "Cleo")
     daemon.parts.configuration.swarms.change("home", lambda _: guest)
     daemon.parts.configuration.reload()
-    assert daemon.parts.configuration.is_applicant
+    assert daemon.parts.configuration.admission.is_applicant
     founder = bob[0].with_records(read_all([guest.invite, guest.application]), time.time())
     daemon.parts.configuration.swarms.learn("home", founder.records)
     status = await ask(schema.RELOAD)
-    assert (status.is_confirmed, daemon.parts.configuration.is_applicant) == (False, False)
+    assert (status.is_confirmed, daemon.parts.configuration.admission.is_applicant) == (False, False)
 
 
 async def test_a_founder_leaves_when_the_recovery_code_is_written_down(ask: Ask, daemon: Daemon, bob: Bob) -> None:

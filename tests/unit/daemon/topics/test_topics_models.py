@@ -19,7 +19,7 @@ from potluck_daemon.daemon import Daemon
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.parts import Parts
 from potluck_daemon.reporting.status import download, served
-from potluck_daemon.supervisor.supervisor import EngineFacts, facts_after_report
+from potluck_daemon.supervisor.facts import EngineFacts
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import ChosenModel, choose_draft
@@ -124,16 +124,16 @@ def test_what_is_served_is_told_with_its_place() -> None:
 
 
 def test_a_download_has_a_speed_and_an_end() -> None:
-    facts = facts_after_report(EngineFacts(), EngineReport(), 1.0)
+    facts = EngineFacts().after(EngineReport(), 1.0)
     assert download(facts) is None
-    facts = facts_after_report(facts, EngineReport(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
+    facts = facts.after(EngineReport(fetched_bytes=0, fetch_total_bytes=1000), 2.0)
     for second in range(1, 40):
-        facts = facts_after_report(facts, EngineReport(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
+        facts = facts.after(EngineReport(fetched_bytes=10 * second, fetch_total_bytes=1000), 2.0 + second)
     progress = download(facts)
     assert progress is not None
     assert (progress.done_bytes, progress.total_bytes) == (390, 1000)
     assert progress.bytes_per_s == pytest.approx(10, rel=0.01)
-    assert download(facts_after_report(facts, EngineReport(), 60.0)) is None
+    assert download(facts.after(EngineReport(), 60.0)) is None
 
 
 async def test_models_on_the_hub_are_found_in_a_process_of_its_own(

@@ -18,7 +18,7 @@ from potluck_control.places import Places
 from potluck_control.settings import Settings, entries, value_of
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
-from potluck_daemon.policy.decide import Decision, Rung
+from potluck_daemon.policy.model import Decision, Rung
 from potluck_daemon.presence.applications import MenuEntry
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable

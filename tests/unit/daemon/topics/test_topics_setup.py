@@ -55,7 +55,7 @@ async def test_what_fits_this_machine_is_told_before_anything_is_made_by_one_loo
     ask: Ask, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Hardware] = []
-    monkeypatch.setattr(topic, "look", lambda: looks.append(read_hardware()) or looks[-1])
+    monkeypatch.setattr(topic, "read_hardware", lambda: looks.append(read_hardware()) or looks[-1])
     state = await ask(setup.SETUP_STATE)
     assert state.plan.variant == "cpu" or state.plan.why
     assert (state.folder, state.variant, state.progress, state.error) == (str(places.engines), "", None, None)

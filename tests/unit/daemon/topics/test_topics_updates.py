@@ -109,7 +109,7 @@ async def test_a_check_that_fails_is_an_error_with_a_hint_whatever_became_of_it(
 ) -> None:
     said = encode(WorkLine(problem=Problem(verbatim("cannot fetch: no route"), verbatim("is there a network?"))))
     for does, text in (
-        ("", "cannot check for updates"),
+        ("", "cannot run"),
         ("exit 1", "the check for updates failed: exit code 1"),
         ("echo 'No module named x' >&2; exit 1", "the check for updates failed: No module named x"),
         (f"echo nonsense; echo '{said.decode()}'; exit 1", "cannot fetch: no route"),

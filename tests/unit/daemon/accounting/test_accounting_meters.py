@@ -65,7 +65,7 @@ def test_an_hour_is_saved_as_a_whole_until_the_ledger_has_it_so() -> None:
 def test_a_process_that_has_ended_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its id may be given to another program."""
     looks: list[set[int]] = []
-    monkeypatch.setattr(TrafficMeter, "look", lambda _, pids: looks.append(pids) or (0, 0))
+    monkeypatch.setattr(TrafficMeter, "sample", lambda _, pids: looks.append(pids) or (0, 0))
     meter = UseMeter()
     with subprocess.Popen(["sleep", "60"]) as child:
         meter.sample(os.getpid(), LIMITS, None)
@@ -78,11 +78,11 @@ def test_a_connection_that_the_kernel_left_out_once_does_not_count_twice(monkeyp
     meter, told = TrafficMeter(), [(7, (100, 10))]
     monkeypatch.setattr(traffic, "_socket_inodes", lambda _: [7])
     monkeypatch.setattr(traffic, "_connections", lambda family: told if family == socket.AF_INET else [])
-    assert meter.look({1}) == (100, 10)
+    assert meter.sample({1}) == (100, 10)
     told.clear()
-    assert meter.look({1}) == (0, 0)
+    assert meter.sample({1}) == (0, 0)
     told.append((7, (101, 10)))
-    assert meter.look({1}) == (1, 0)
+    assert meter.sample({1}) == (1, 0)
 
 
 def test_traffic_of_a_real_connection_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,17 +90,17 @@ def test_traffic_of_a_real_connection_is_counted_once(monkeypatch: pytest.Monkey
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         accepted, _ = server.accept()
         with accepted:
-            assert meter.look({os.getpid()}) == (0, 0), "talking to oneself costs nothing"
+            assert meter.sample({os.getpid()}) == (0, 0), "talking to oneself costs nothing"
             monkeypatch.setattr(traffic, "_is_within", lambda peer: False)
-            meter.look({os.getpid()})
+            meter.sample({os.getpid()})
             data = bytearray(1_000_000)
             reading = threading.Thread(target=lambda: accepted.recv_into(data, flags=socket.MSG_WAITALL))
             reading.start()
             client.sendall(data)
             reading.join()
-            assert meter.look({os.getpid()}) == (1_000_000, 1_000_000)
-            assert meter.look({os.getpid()}) == (0, 0)
-            assert TrafficMeter().look({1 << 30}) == (0, 0)
+            assert meter.sample({os.getpid()}) == (1_000_000, 1_000_000)
+            assert meter.sample({os.getpid()}) == (0, 0)
+            assert TrafficMeter().sample({1 << 30}) == (0, 0)
 
 
 def test_power_is_what_the_user_says_or_that_of_the_gpu_and_of_the_busy_cores() -> None:

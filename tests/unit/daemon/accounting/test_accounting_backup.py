@@ -33,7 +33,7 @@ def earned(machine: Places) -> tuple[str, int]:
     identity = Identity.load_or_create(machine.identity_file)
     ledger = Ledger(machine.ledger_file, identity)
     try:
-        return identity.peer_id, ledger.history.summary(NOW + 1).total.earned
+        return identity.peer_id, ledger.summary(NOW + 1).total.earned
     finally:
         ledger.close()
 

@@ -10,7 +10,7 @@ from potluck_control.places import Places
 from potluck_control.processes.engine_messages import Launch, Stop, decode
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import Settings
-from potluck_daemon.policy.decide import EngineOrder, Phase
+from potluck_daemon.policy.model import EngineOrder, Phase
 from potluck_daemon.settings.configuration import launch_of
 from potluck_daemon.supervisor.supervisor import STOP_TIMEOUT_S, Supervisor
 

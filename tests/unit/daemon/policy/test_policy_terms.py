@@ -1,22 +1,13 @@
 """The user's terms, and what measures whether they hold."""
 
-import os
 from datetime import datetime
-from pathlib import Path
 
-import pytest
-from potluck_control.api.schema import UseStatus
 from potluck_control.processes.engine_report import NetworkCaps
-from potluck_control.settings import LimitSettings, ServeSettings, Settings, WhenSettings
+from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Reason
-from potluck_daemon.accounting.account import Budget, models_folder
-from potluck_daemon.accounting.meters import DiskMeter, UseMeter, UseSample
-from potluck_daemon.accounting.usage import Amounts, ServingHours, Use
-from potluck_daemon.policy.decide import Evidence, Presence
+from potluck_daemon.accounting.usage import Amounts, Use
+from potluck_daemon.policy.model import Evidence, Presence
 from potluck_daemon.policy.terms import Disk, network_caps, obstacles
-from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
-
-from potluck.errors import PotluckError
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
 MIB = 1 << 20
@@ -95,85 +86,6 @@ def test_a_full_disk_forbids_a_start_and_nothing_that_runs() -> None:
         assert (obstacle.reason, obstacle.left_s) == (Reason.DISK, None)
         assert words in str(obstacle.text)
     assert reasons(LimitSettings(disk_free_mb=100, disk_mb=5), Use(), Disk(100 * MIB, 5 * MIB)) == []
-
-
-class FakeMeter(UseMeter):
-    """An engine that takes 2 MiB."""
-
-    def __init__(self) -> None:
-        self.samples: list[tuple[int | None, float | None]] = []
-
-    def sample(self, engine_pid: int | None, limits: LimitSettings, gpu_w: float | None) -> UseSample:
-        self.samples.append((engine_pid, gpu_w))
-        return UseSample(Amounts(0, 1.23456, 1, 2), 2 * MIB, ())
-
-
-class FakeReader(NvmlReader):
-    async def gpus(self) -> tuple[NvidiaGpu, ...]:
-        return NvidiaGpu("other", "", power_w=1.0), NvidiaGpu("ours", "", power_w=200.0)
-
-
-def budget_with(meter: FakeMeter) -> Budget:
-    budget = Budget({}, FakeReader(), ServingHours())
-    budget.meter = meter
-    return budget
-
-
-async def test_the_power_of_the_engines_own_gpu_counts() -> None:
-    meter = FakeMeter()
-    budget = budget_with(meter)
-    for pid, gpu in ((7, "ours"), (8, ""), (8, "none"), (None, "ours")):
-        await budget.sample(pid, gpu, LimitSettings())
-    assert meter.samples == [(7, 200.0), (8, None), (8, None), (None, None)]
-
-
-async def test_an_engine_that_takes_more_memory_than_it_may_is_refused() -> None:
-    await budget_with(FakeMeter()).sample(1, "", LimitSettings(ram_mb=2))
-    with pytest.raises(PotluckError, match=r"2.1 MB of memory, more than 1.0 MB, which limits.ram_mb allows"):
-        await budget_with(FakeMeter()).sample(1, "", LimitSettings(ram_mb=1))
-
-
-async def test_todays_use_is_shown_with_its_cost() -> None:
-    budget = budget_with(FakeMeter())
-    assert budget.status(LimitSettings()) == UseStatus()
-    await budget.sample(1, "", LimitSettings())
-    assert budget.status(LimitSettings(price_kwh=1000)) == UseStatus(1, 2, 1.235, 1.2346, 1, 2)
-
-
-def test_downloads_lie_where_the_user_chose_or_where_the_hub_keeps_them() -> None:
-    for environment, folder in (
-        ({"HF_HUB_CACHE": "/a"}, "/a"),
-        ({"HF_HOME": "/b"}, "/b/hub"),
-        ({"XDG_CACHE_HOME": "/c"}, "/c/huggingface/hub"),
-        ({}, "~/.cache/huggingface/hub"),
-    ):
-        assert models_folder(Settings(), environment) == Path(folder).expanduser()
-        chosen = Settings(serve=ServeSettings(models_folder="/mine"))
-        assert models_folder(chosen, environment) == Path("/mine")
-
-
-def test_the_disk_is_looked_at_only_when_something_may_be_downloaded_and_our_files_only_under_a_limit(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "weights").write_bytes(os.urandom(2 * MIB))
-    for folder, limits, may_download, has_obstacle in (
-        (tmp_path / "not yet there", LimitSettings(disk_free_mb=1 << 29), False, False),
-        (tmp_path / "not yet there", LimitSettings(disk_free_mb=1 << 29), True, True),
-        (tmp_path, LimitSettings(disk_free_mb=0), True, False),
-        (tmp_path, LimitSettings(disk_free_mb=0, disk_mb=1), True, True),
-    ):
-        budget = Budget({"HF_HUB_CACHE": str(folder)}, NvmlReader(), ServingHours())
-        found = budget.obstacles(Settings(limits=limits), may_download=may_download)
-        assert [obstacle.reason for obstacle in found] == [Reason.DISK] * has_obstacle
-
-
-def test_what_our_files_take_is_counted(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "weights").write_bytes(os.urandom(100_000))
-    (tmp_path / "link").symlink_to(tmp_path / "sub" / "weights")
-    taken = DiskMeter().look(tmp_path, with_taken=True).taken_bytes
-    assert taken is not None
-    assert 100_000 <= taken < 120_000
 
 
 def test_the_engine_gets_the_caps_and_measures_while_nothing_else_needs_the_computer() -> None:

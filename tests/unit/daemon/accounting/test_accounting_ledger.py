@@ -33,7 +33,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def earned(ledger: Ledger, now: float = NOW) -> int:
-    return ledger.history.summary(now + 1).total.earned
+    return ledger.summary(now + 1).total.earned
 
 
 def test_only_the_last_receipt_of_a_session_counts_and_one_that_comes_again_moves_nothing(ledger: Ledger) -> None:
@@ -79,10 +79,10 @@ def test_what_others_did_is_received_and_takes_nothing_from_what_was_earned(ledg
     first, last = session.booking(2), session.booking(6)
     for _ in range(2):  # as a program does that doesn't know whether they arrived
         ledger.record([first, last], "a-model", NOW)
-    (group,) = ledger.history.groups(PERSON, 0, 10, NOW).groups
+    (group,) = ledger.groups(PERSON, 0, 10, NOW).groups
     assert (group.name, group.sums.earned, group.sums.received, group.sums.people) == (ANA, 9, 6, 1)
     assert group.sums.tokens == 14
-    assert [group.name for group in ledger.history.groups(MODEL, 0, 10, NOW).groups] == ["a-model"]
+    assert [group.name for group in ledger.groups(MODEL, 0, 10, NOW).groups] == ["a-model"]
 
 
 def test_a_persons_work_is_worth_what_their_computers_did_for_the_owners_programs(
@@ -104,9 +104,9 @@ def test_old_entries_are_added_up_by_day_and_no_total_changes(ledger: Ledger) ->
     ledger.book([going_on.booking(1)], NOW)
     later = NOW + KEEP_S + 5 * DAY_S
     ledger.book([Session(ME, opened=later).booking(7)], later)
-    before = ledger.history.summary(later).total
+    before = ledger.summary(later).total
     ledger.add_up_old(later)
-    after = ledger.history.summary(later).total
+    after = ledger.summary(later).total
     assert (after.earned, after.received, after.tokens, after.people) == (23, 2, 35, before.people)
     found = ledger.check()
     assert found.receipts == 1
@@ -121,24 +121,24 @@ def test_history_has_no_gaps_and_adds_up(ledger: Ledger) -> None:
     ledger.name_model(SWARM, "a-model")
     ledger.book([session.booking(2)], NOW - 3 * DAY_S)
     ledger.book([session.booking(7)], NOW)
-    days = ledger.history.series(Period.DAY, 5, NOW).periods
+    days = ledger.series(Period.DAY, 5, NOW).periods
     assert [item.earned for item in days] == [0, 2, 0, 0, 5]
     assert [later.start == earlier.end for earlier, later in pairwise(days)] == [True] * 4
-    assert sum(item.earned for item in ledger.history.series(Period.MONTH, 2, NOW).periods) == 7
-    assert sum(item.earned for item in ledger.history.series(Period.WEEK, 2, NOW).periods) == 7
-    assert [item.earned for item in ledger.history.series(Period.HOUR, 2, NOW).periods] == [0, 5]
-    assert [group.name for group in ledger.history.groups(MODEL, 0, 10, NOW).groups] == ["a-model"]
+    assert sum(item.earned for item in ledger.series(Period.MONTH, 2, NOW).periods) == 7
+    assert sum(item.earned for item in ledger.series(Period.WEEK, 2, NOW).periods) == 7
+    assert [item.earned for item in ledger.series(Period.HOUR, 2, NOW).periods] == [0, 5]
+    assert [group.name for group in ledger.groups(MODEL, 0, 10, NOW).groups] == ["a-model"]
 
 
 def test_what_serving_took_is_told_beside_it_with_the_cost_at_the_users_price(ledger: Ledger) -> None:
     hour = int(period_starts(Period.HOUR, 1, NOW)[0])
-    ledger.keep_hours({hour - 3 * DAY_S: Amounts(60.0, 500.0, 3, 4), hour: Amounts(1.0, 0.0, 9, 9)})
-    ledger.keep_hours({hour: Amounts(3600.0, 1000.0, 1, 2)})  # as it is now
+    ledger.write_hours({hour - 3 * DAY_S: Amounts(60.0, 500.0, 3, 4), hour: Amounts(1.0, 0.0, 9, 9)})
+    ledger.write_hours({hour: Amounts(3600.0, 1000.0, 1, 2)})  # as it is now
     assert ledger.hours(hour) == {hour: Amounts(3600.0, 1000.0, 1, 2)}
-    total = ledger.history.summary(NOW + 1, price_kwh=0.5).total
+    total = ledger.summary(NOW + 1, price_kwh=0.5).total
     assert (total.served_s, total.energy_wh, total.cost) == (3660.0, 1500.0, 0.75)
     assert (total.sent_bytes, total.received_bytes) == (4, 6)
-    days = ledger.history.series(Period.DAY, 4, NOW).periods
+    days = ledger.series(Period.DAY, 4, NOW).periods
     assert [(item.sent_bytes, item.cost) for item in days] == [(3, None), (0, None), (0, None), (1, None)]
 
 

@@ -13,11 +13,10 @@ from potluck_control.methods.earnings import Period
 from potluck_control.places import Places
 from potluck_control.processes.engine_messages import SignedReceipt, Worth
 from potluck_control.processes.receipt_outbox import ReceiptOutbox, empty_outbox
-from potluck_daemon.accounting import clerk as former_hours
 from potluck_daemon.accounting import clerk as module
 from potluck_daemon.accounting.checked_database import close_checked, open_checked
 from potluck_daemon.accounting.clerk import Clerk
-from potluck_daemon.accounting.ledger import Ledger, LedgerHistory
+from potluck_daemon.accounting.ledger import Ledger
 from potluck_daemon.accounting.usage import Amounts, period_starts
 
 from potluck import tasks
@@ -38,7 +37,7 @@ class Desk:
         self.clerk = Clerk(self.places, self.told.put_nowait)
 
     async def earned(self) -> int:
-        return await self.clerk.ask(lambda ledger: ledger.history.summary(time.time() + 1).total.earned)
+        return await self.clerk.run(lambda ledger: ledger.summary(time.time() + 1).total.earned)
 
     async def hear(self) -> Worth:
         async with asyncio.timeout(60):
@@ -63,13 +62,13 @@ async def test_what_a_dead_engine_left_is_booked_once_and_its_file_goes(desk: De
     session = Session(desk.identity, opened=NOW)
     for amount in (3, 8):
         outbox.append(session.booking(amount))
-    desk.clerk.hear(None)
-    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 1))
+    desk.clerk.catch_up()
+    desk.clerk.book_soon(signed(Session(desk.identity, opened=NOW), 1))
     await desk.clerk.book_all()
     assert await desk.earned() == 1  # its engine lives: the file is its own
     outbox.close()
-    desk.clerk.hear(None)
-    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 1))
+    desk.clerk.catch_up()
+    desk.clerk.book_soon(signed(Session(desk.identity, opened=NOW), 1))
     await desk.clerk.book_all()
     assert await desk.earned() == 10
     assert list(desk.outbox.iterdir()) == []
@@ -78,7 +77,7 @@ async def test_what_a_dead_engine_left_is_booked_once_and_its_file_goes(desk: De
 async def test_what_waits_is_booked_before_the_end(tmp_path: Path) -> None:
     first, second = Desk(tmp_path), Desk(tmp_path)
     await first.clerk.start()
-    first.clerk.hear(signed(Session(first.identity, opened=NOW), 5))
+    first.clerk.book_soon(signed(Session(first.identity, opened=NOW), 5))
     await first.clerk.close()
     await second.clerk.start()
     assert await second.earned() == 5
@@ -90,7 +89,7 @@ async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_tha
 ) -> None:
     monkeypatch.setattr(module, "SUMS_S", 0.0)
     ana = PersonId("a" * 64)
-    desk.clerk.hear(None)
+    desk.clerk.catch_up()
     assert await desk.hear() == Worth(())
     received = Session(Identity.generate(), person=ana, opened=NOW).booking(10)
     await desk.clerk.record([received], "a-model")
@@ -100,13 +99,13 @@ async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_tha
 async def test_the_sum_of_today_is_not_read_for_each_receipt(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = asyncio.Event()
     monkeypatch.setattr(module, "SUMS_S", 3600.0)
-    read = LedgerHistory.series
-    monkeypatch.setattr(LedgerHistory, "series", lambda *asked: looks.set() or read(*asked))
-    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
+    read = Ledger.series
+    monkeypatch.setattr(Ledger, "series", lambda *asked: looks.set() or read(*asked))
+    desk.clerk.book_soon(signed(Session(desk.identity, opened=NOW), 5))
     async with asyncio.timeout(60):
         await looks.wait()
     looks.clear()
-    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
+    desk.clerk.book_soon(signed(Session(desk.identity, opened=NOW), 5))
     await desk.clerk.book_all()
     assert not looks.is_set()
 
@@ -141,14 +140,14 @@ async def test_what_serving_takes_is_written_every_minute(desk: Desk, monkeypatc
     async with asyncio.timeout(60):
         await written.wait()
     writing.cancel()
-    assert list((await desk.clerk.ask(lambda ledger: ledger.hours(since=0.0))).values()) == [HOUR]
+    assert list((await desk.clerk.run(lambda ledger: ledger.hours(since=0.0))).values()) == [HOUR]
 
 
 async def test_hours_that_cannot_be_written_become_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Ledger, "keep_hours", refuse)
+    monkeypatch.setattr(Ledger, "write_hours", refuse)
     monkeypatch.setattr(module, "HOURS_S", 0.05)
     monkeypatch.setattr(tasks, "_STABLE_S", 0.05)  # as long, as it is for users
     monkeypatch.setattr(tasks, "_FIRST_PAUSE_S", 0.01)
@@ -187,7 +186,7 @@ async def test_hours_of_an_earlier_version_are_taken_over_once(
     if is_interrupted:  # between the ledger's commit and the end of the file
         killed = Desk(tmp_path)
         with monkeypatch.context() as patched:
-            patched.setattr(former_hours, "forget_copies", lambda _: None)
+            patched.setattr(module, "remove_copies", lambda _: None)
             unlink = Path.unlink
             patched.setattr(Path, "unlink", lambda path, **how: None if path == file else unlink(path, **how))
             await killed.clerk.start()
@@ -218,7 +217,7 @@ async def test_a_ledger_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> N
     assert "restore a backup: potluck ledger restore FILE" in str(desk.clerk.notice)
     used = desk.clerk.hours.use(time.time())
     assert (used.is_today_known, used.is_month_known) == (False, False)
-    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
+    desk.clerk.book_soon(signed(Session(desk.identity, opened=NOW), 5))
     await desk.clerk.close()
 
 
