@@ -346,8 +346,8 @@ def read(case: Case, tokens: Sequence[Token], *, has_tokens: bool, is_cut: bool 
     added = (*case.layout.tags, *case.layout.marks) if has_tokens else ()
     form = case.layout.form(added)
     reader = AnswerReader(form, TOOLS, special=added, thinks=opens_thinking(form, case.prompt))
-    parts = [part for token in tokens for part in reader.take(token.text, token.is_special)]
-    parts += reader.end(is_cut=is_cut)
+    parts = [part for token in tokens for part in reader.feed(token.text, token.is_special)]
+    parts += reader.finish(is_cut=is_cut)
     said = {kind: "".join(part.text for part in parts if part.kind is kind).strip() for kind in PartKind}
     streamed: dict[str, tuple[str, str]] = {}
     for part in parts:
@@ -430,8 +430,8 @@ def _of_published(template: str) -> Verdict | str:
         if form is None or form.calls is None:
             return Verdict.UNKNOWN
         reader = AnswerReader(form, TOOLS, thinks=opens_thinking(form, prompt))
-        reader.take(turn)
-        reader.end(is_cut=False)
+        reader.feed(turn)
+        reader.finish(is_cut=False)
         calls = [(one.name, _sorted(json.loads(one.arguments))) for one in reader.calls]
         return Verdict.RIGHT if calls == [(call.name, _sorted(call.arguments))] else f"{calls} of {turn!r}"
     return Verdict.SKIPPED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from potluck_gateway.answers.completion import Options, complete, quiet
+from potluck_gateway.answers.completion import Options, complete, silence_transformers
 
 from potluck.client import AutoDistributedModelForCausalLM
 
@@ -12,7 +12,7 @@ NUM_TOKENS = 16
 
 def use(invite: str, folder: str) -> None:
     """Generate a few tokens through the swarm."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(folder, swarm=invite) as model:
         prompt = torch.arange(1, 17).unsqueeze(0)

@@ -121,13 +121,13 @@ class Demo:
 
     def _generate(self, swarm: LocalSwarm) -> None:
         import torch
-        from potluck_gateway.answers.completion import Options, TextTokenizer, complete, quiet
+        from potluck_gateway.answers.completion import Options, TextTokenizer, complete, silence_transformers
         from transformers import AutoModelForCausalLM
 
         from benchmarks.loops import longest_wait_s
         from potluck.client import AutoDistributedModelForCausalLM
 
-        quiet()
+        silence_transformers()
         logging.getLogger("potluck").setLevel(logging.ERROR)  # the demo says itself that a server is lost
         torch.set_num_threads(swarm.threads)
         text = TextTokenizer(self._folder)
@@ -180,7 +180,7 @@ class Demo:
         decoder = TokenDecoder(text, text.encode(self._prompt)[0].tolist())
 
         def show(completion: Completion) -> None:
-            self._terminal.write(_on_one_line(decoder.take(completion.tokens[-1])))
+            self._terminal.write(_on_one_line(decoder.add(completion.tokens[-1])))
 
         return show
 

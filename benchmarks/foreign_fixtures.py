@@ -25,7 +25,7 @@ import openai
 import pytest
 from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.completion import TextTokenizer, quiet
+from potluck_gateway.answers.completion import TextTokenizer, silence_transformers
 from potluck_gateway.answers.models import OfferedModels
 from potluck_gateway.answers.swarm_chat import SwarmChat
 from transformers import AutoTokenizer
@@ -49,7 +49,7 @@ _stack = ExitStack()
 @cache
 def _model() -> Any:
     """Start the demo model's swarm, and return the model."""
-    quiet()
+    silence_transformers()
     swarm = _stack.enter_context(LocalSwarm(_FOLDER, [Span(0, _BLOCKS)]))
     model = AutoDistributedModelForCausalLM.from_pretrained(str(_FOLDER), swarm=swarm.membership)
     model.config.max_position_embeddings = _POSITIONS

@@ -26,7 +26,7 @@ import torch
 from potluck_control.processes.gateway_messages import GatewaySwarm
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.completion import TextTokenizer, quiet
+from potluck_gateway.answers.completion import TextTokenizer, silence_transformers
 from potluck_gateway.answers.models import LoadedModel, OfferedModels
 from potluck_gateway.answers.swarm_chat import SwarmChat
 from potluck_gateway.server import GatewayServer
@@ -91,7 +91,7 @@ def gateway(
     folder: Path, membership: Membership, *, tokenizer: Path | None = None, settings: GatewaySettings = _ANY_PORT
 ) -> Iterator[str]:
     """Run a gateway for the model of `folder` in this process, and yield its address."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=membership) as model:
         chat = SwarmChat(model, TextTokenizer(tokenizer or folder), max_tokens=512)

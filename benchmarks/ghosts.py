@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_gateway.answers.completion import quiet
+from potluck_gateway.answers.completion import silence_transformers
 
 from benchmarks.children import child, founder_of
 from benchmarks.figures import Measured
@@ -39,7 +39,7 @@ _HAUNTED_S = 20.0  # before the first newcomer
 
 def slowdown(soak: bool) -> Measured:
     """Return the median time to a newcomer's first token beside 20,000 ghosts over that without them."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     folder = checkpoint(512, _NUM_BLOCKS)
     times: list[list[float]] = [[], []]

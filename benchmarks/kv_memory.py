@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 import torch
-from potluck_gateway.answers.completion import quiet
+from potluck_gateway.answers.completion import silence_transformers
 
 from benchmarks.figures import Measured
 from benchmarks.loops import step
@@ -35,7 +35,7 @@ _CACHE_BYTES = 64 << 20
 
 def long_row(soak: bool) -> Measured:
     """CPU time of decode steps: eight rows of 256 tokens and one of 4000, over nine of 256."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     folder = checkpoint(_HIDDEN_SIZE, 8)
     blocks = load_span(open_checkpoint(str(folder)), Span(0, _NUM_BLOCKS), dtype=torch.bfloat16)
@@ -78,7 +78,7 @@ def sessions_int8(soak: bool) -> Measured:
 
 def _int8_cost(steps: int) -> dict[str, object]:
     """Decode steps of one long row with keys and values in bfloat16 and in int8: errors against float32, CPU times."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     source = open_checkpoint(str(checkpoint(_HIDDEN_SIZE, 8)))
     wide, narrow = (load_span(source, Span(0, 2), dtype=dtype) for dtype in (torch.float32, torch.bfloat16))

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import torch
-from potluck_gateway.answers.completion import Completion, Options, complete, quiet
+from potluck_gateway.answers.completion import Completion, Options, complete, silence_transformers
 from torch import Tensor
 
 from benchmarks.figures import Measured
@@ -125,7 +125,7 @@ def swarm_model(
     swarm: LocalSwarm, folder: Path, config: ClientConfig | None = None, membership: Membership | None = None
 ) -> Iterator[Any]:
     """A client of the swarm in this process, one thread; None: the founder's."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(
         str(folder), swarm=membership or swarm.membership, config=config or ClientConfig()

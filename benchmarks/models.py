@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_gateway.answers.completion import quiet
+from potluck_gateway.answers.completion import silence_transformers
 from transformers import (
     AutoModelForCausalLM,
     LlamaConfig,
@@ -33,7 +33,7 @@ def checkpoint(hidden_size: int, num_blocks: int = 8, *, num_experts: int = 0, p
     path = _CACHE / f"{family}-h{hidden_size}-b{num_blocks}-v{_VOCABULARY}{length}"
     if not path.exists():
         print(f"making {path.name} (once) ...", flush=True)
-        quiet()
+        silence_transformers()
         _CACHE.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=_CACHE))
         try:
@@ -47,7 +47,7 @@ def checkpoint(hidden_size: int, num_blocks: int = 8, *, num_experts: int = 0, p
 
 def local_model(folder: Path) -> Any:
     """The same checkpoint by Transformers alone."""
-    quiet()
+    silence_transformers()
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 

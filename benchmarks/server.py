@@ -36,7 +36,7 @@ sys.stdin.read()
 def engine_modules() -> tuple[str, ...]:
     """What a serving engine has imported, from which everything else of it follows."""
     return (
-        "potluck_cli.swarm.serve",
+        "potluck_cli.swarm.nodes",
         "potluck_engine.engine_process",
         "potluck.p2p.libp2p",
         "potluck.blocks.span.block_span",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from potluck_gateway.answers.completion import quiet
+from potluck_gateway.answers.completion import silence_transformers
 from torch import Tensor
 
 from benchmarks.local_swarm import LocalSwarm
@@ -22,7 +22,7 @@ _MAX_LENGTH = 8192
 @contextmanager
 def client_of(swarm: LocalSwarm) -> Iterator[SwarmClient]:
     """One torch thread."""
-    quiet()
+    silence_transformers()
     torch.set_num_threads(1)
     client = SwarmClient(swarm.membership, ClientConfig())
     client.start()

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Any
 
 from potluck_control.states import State
-from potluck_gateway.answers.completion import Completion, quiet
+from potluck_gateway.answers.completion import Completion, silence_transformers
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
@@ -208,7 +208,7 @@ def _real(game: RealProgram) -> Game:
 
 
 def _play(games: Mapping[str, Game], soak: bool) -> dict[str, Times]:
-    quiet()
+    silence_transformers()
     folder = checkpoint(512, NUM_BLOCKS)
     expected = generate(local_model(folder), NUM_TOKENS).tokens
     result = {sign: Times() for sign in games}

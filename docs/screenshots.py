@@ -43,7 +43,7 @@ from potluck_control.methods import installation as setup
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.states import Reason, State
 from potluck_daemon.host.listening import free_port
-from potluck_gateway.answers.completion import quiet
+from potluck_gateway.answers.completion import silence_transformers
 from PySide6.QtCore import QLocale, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QApplication
@@ -325,7 +325,7 @@ def _with_few_colours(picture: QImage) -> QImage:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    quiet()
+    silence_transformers()
     with desktop(window_manager=True, size=(1280 * SCALE, 800 * SCALE)) as screen:
         os.environ["DISPLAY"] = screen.display
         os.environ["QT_SCALE_FACTOR"] = str(SCALE)

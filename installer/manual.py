@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 import shtab
 from potluck_cli import daemon, main
-from potluck_cli.parser import HelpText, Parser, actions_of
+from potluck_cli.parser import CommandGroup, HelpText, Parser, actions_of
 from potluck_control.settings import entries
 from potluck_daemon.settings.values import shown
 
@@ -136,9 +136,9 @@ def result_of(words: list[str]) -> typing.Any:
     if len(words) == 1:
         return None
     command = main.load(words[1])
-    if hasattr(command, "ACTIONS"):
-        return command.ACTIONS[words[2]].result if len(words) > 2 else None
-    return getattr(command, "RESULT", None)
+    if isinstance(command, CommandGroup):
+        return command.actions[words[2]].result if len(words) > 2 else None
+    return command.result or None
 
 
 def _with_inner(shapes: list[type]) -> Iterator[type]:
@@ -153,7 +153,7 @@ def _with_inner(shapes: list[type]) -> Iterator[type]:
 
 def _markdown_shape(kind: type) -> list[str]:
     hints = typing.get_type_hints(kind)
-    about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+    about = " ".join((kind.__doc__ or "").partition("Attributes:")[0].split())
     is_struct = issubclass(kind, msgspec.Struct)
     names = kind.__struct_fields__ if is_struct else [item.name for item in dataclasses.fields(kind)]
     head = ["", f"### {kind.__name__}", "", *([about, ""] if about else [])]

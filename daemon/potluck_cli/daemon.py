@@ -44,24 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if is_on_trial:
         signal.alarm(TRIAL_S)  # it ends a version that hangs
     os.chdir("/")  # the folder that it was started in may be deleted or unmounted while it runs
-    from potluck_daemon.daemon import Daemon
-
-    confine()
     try:
-        places = system_places() if args.system else user_places()
-        places.check()
-        drop_root(places)
-        make_private(places.state)
-        if not places.is_system:  # root's folder is as it should be
-            make_private(places.config)
-        logs.set_up_logging(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
-        say("Starting the daemon. Ctrl-C ends it; `potluck status` shows what it does.", flush=True)
-        daemon = Daemon(places, group=SYSTEM_GROUP if args.system else None)
-        asyncio.run(_run(daemon, versions if is_on_trial else None))
-        if versions is not None:
-            versions.take_back_start()  # it ended because somebody wanted that
-            if successor := daemon.parts.loop.successor:
-                _become(successor, versions, arguments)
+        _serve(args, versions, is_on_trial=is_on_trial, arguments=arguments)
     except AlreadyRunningError as error:
         if versions is not None:
             versions.take_back_start()
@@ -74,6 +58,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.getLogger(__name__).exception("the daemon failed, and ends")
         raise
     return 0
+
+
+def _serve(args: argparse.Namespace, versions: Versions | None, *, is_on_trial: bool, arguments: list[str]) -> None:
+    """Run the daemon in its user's folders, and then the version that is to follow it, if there is one."""
+    from potluck_daemon.daemon import Daemon
+
+    confine()
+    places = system_places() if args.system else user_places()
+    places.check()
+    drop_root(places)
+    make_private(places.state)
+    if not places.is_system:  # root's folder is as it should be
+        make_private(places.config)
+    logs.set_up_logging(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
+    say("Starting the daemon. Ctrl-C ends it; `potluck status` shows what it does.", flush=True)
+    daemon = Daemon(places, group=SYSTEM_GROUP if args.system else None)
+    asyncio.run(_run(daemon, versions if is_on_trial else None))
+    if versions is not None:
+        versions.take_back_start()  # it ended because somebody wanted that
+        if successor := daemon.parts.loop.successor:
+            _become(successor, versions, arguments)
 
 
 def parser() -> argparse.ArgumentParser:

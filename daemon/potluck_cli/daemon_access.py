@@ -35,8 +35,8 @@ from potluck_cli.terminal import WaitNotice
 
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
-KILL_AFTER_S = 10.0  # of a daemon that hangs
-FOUND_TIMEOUT_S = 120.0  # for an engine that starts
+KILL_AFTER_S = 10.0  # how long a hung daemon may take to end
+FOUND_TIMEOUT_S = 120.0  # the longest wait for a starting engine
 _NAME = "potluck command line"
 _POLL_S = 0.05
 _PROMPT_S = 1.0  # a daemon answers within milliseconds unless the machine is busy
@@ -51,7 +51,7 @@ T = TypeVar("T")
 class DaemonUnreachableError(DaemonAwayError):
     """A daemon holds its lock, but its socket is not there: it starts or ends, or somebody removed the socket.
 
-    `pid`: 0 for one that is not to be found on this computer.
+    `pid`: its process; 0 if that isn't on this computer.
     """
 
     def __init__(self, pid: int, place: Path) -> None:
@@ -73,7 +73,7 @@ class DaemonHungError(DaemonAwayError):
 
 
 class _PatientClient(ControlClient):
-    """Says what it waits for if the daemon takes long to answer."""
+    """A client that shows a notice if the daemon takes long to answer."""
 
     def call(self, method: Method[P, T], params: P | None = None) -> T:
         with WaitNotice("Waiting for the daemon's answer"):
@@ -90,7 +90,7 @@ def hello(*, any_version: bool = False) -> DaemonHello:
     """Return the running daemon's greeting.
 
     Args:
-        any_version: for ending it, which works with one that speaks another version.
+        any_version: accept a daemon that speaks another version, which can still be ended.
 
     Raises:
         DaemonHungError: it hangs.
@@ -148,7 +148,7 @@ def status_or_reason() -> Status | PotluckError:
 
 
 def with_own_daemon(membership: Membership) -> Membership:
-    """Add this user's daemon to the peers to ask, if it serves the swarm or is about to."""
+    """Return the membership with this user's daemon as bootstrap peer, if it serves the swarm or is about to."""
     client, swarm = _PatientClient(find_socket()), membership.swarm
     try:
         if not swarm.bootstrap_peers:  # nobody but our own daemon can be asked
@@ -175,7 +175,7 @@ def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
 def poll_until_done(
     client: ControlClient, method: Method[Empty, T], now: T, step: Callable[[T], str | None], about_s: int = 0
 ) -> T:
-    """Call `method` until `step` returns None for its result, and show the step. `about_s`: as in `WaitNotice`."""
+    """Call `method` until `step` returns None for its result, and show each step. `about_s`: as in `WaitNotice`."""
     if (text := step(now)) is None:
         return now
     with WaitNotice(text, about_s) as wait:
@@ -187,7 +187,7 @@ def poll_until_done(
 
 
 def wait_until_ended() -> None:
-    """Wait until a daemon that was asked to end is gone. Raises PotluckError if it stays."""
+    """Wait until the daemon, which is ending, has gone. Raises PotluckError if it stays."""
     deadline = time.monotonic() + END_TIMEOUT_S
     with WaitNotice("Ending the daemon", 2):
         while _is_running():
@@ -206,7 +206,7 @@ def _is_running() -> bool:
 
 
 def end_unresponsive(error: DaemonHungError | DaemonUnreachableError) -> None:
-    """End a daemon that cannot be asked, by force if it must be, so that its service does not start it again.
+    """End a daemon that does not answer, if need be by force, and stop its service, which would start it again.
 
     Raises:
         PotluckError: it belongs to another user, is not on this computer, or cannot be ended.
@@ -261,8 +261,8 @@ def start_daemon(within_s: float = START_TIMEOUT_S) -> DaemonHello:
             if (hello := hello_or_none()) is not None:
                 return hello
             if process is not None and process.poll() not in (None, EXIT_ALREADY_RUNNING):
-                said = process.communicate()[1].decode(errors="replace").strip().splitlines()
-                why = said[-1] if said else process.returncode
+                lines = process.communicate()[1].decode(errors="replace").strip().splitlines()
+                why = lines[-1] if lines else process.returncode
                 raise PotluckError(f"the daemon does not start: {why}", hint="potluck doctor")
             if (process is None or process.poll() is not None) and not is_locked(lock):
                 process = _run_daemon()

@@ -13,61 +13,62 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import NoReturn, Protocol, cast
+from typing import NoReturn
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, explained
 from potluck.protocol.codes import RemoteError
-from potluck_cli.parser import Parser, Subcommand, actions_of
+from potluck_cli.parser import Command, CommandGroup, Parser, actions_of, help_of
 from potluck_cli.terminal import EXIT_INTERRUPTED, end_at_once, end_in_order, say
 
 _EVERY_DAY = {
-    "start": "start the daemon, which serves when nobody needs the machine",
-    "stop": "end the daemon",
-    "status": "show what this machine does for the swarm, and why",
-    "pause": "stop serving for an hour, or as long as you say",
-    "resume": "end a pause",
-    "chat": "talk to a swarm's model",
-    "earnings": "report what this machine gave, what that cost, and the points for it",
+    "start": ("everyday.start_stop", "start the daemon, which serves when nobody needs the machine"),
+    "stop": ("everyday.start_stop", "end the daemon"),
+    "status": ("everyday.status", "show what this machine does for the swarm, and why"),
+    "pause": ("everyday.pause", "stop serving for an hour, or as long as you say"),
+    "resume": ("everyday.pause", "end a pause"),
+    "chat": ("everyday.chat", "talk to a swarm's model"),
+    "earnings": ("everyday.earnings", "report what this machine gave, what that cost, and the points for it"),
 }
 _SWARM = {
-    "join": "join a swarm by its invite and serve it",
-    "leave": "leave a swarm for good",
-    "swarm": "create, join and look at swarms",
-    "members": "show who belongs to a swarm, and remove people",
+    "join": ("swarm.join", "join a swarm by its invite and serve it"),
+    "leave": ("swarm.join", "leave a swarm for good"),
+    "swarm": ("swarm.swarm", "create, join and look at swarms"),
+    "members": ("swarm.members", "show who belongs to a swarm, and remove people"),
 }
 _MODEL = {
-    "models": "list what is served, what the swarm lacks and what is on the disk",
-    "generate": "let a swarm complete a prompt",
-    "estimate": "tell whether this machine alone or the swarm is faster",
+    "models": ("model.models", "list what is served, what the swarm lacks and what is on the disk"),
+    "generate": ("model.generate", "let a swarm complete a prompt"),
+    "estimate": ("model.estimate", "tell whether this machine alone or the swarm is faster"),
 }
 _PROGRAMS = {
-    "agent": "set up Claude Code, Codex, aider and others to use the swarm",
-    "gateway": "let other programs here use the swarm through OpenAI's API",
-    "programs": "choose the programs that Potluck steps aside for",
+    "agent": ("programs.agent", "set up Claude Code, Codex, aider and others to use the swarm"),
+    "gateway": ("programs.gateway", "let other programs here use the swarm through OpenAI's API"),
+    "programs": ("programs.programs", "choose the programs that Potluck steps aside for"),
 }
 _UPKEEP = {
-    "config": "show and change the settings",
-    "history": "list what the daemon did, when and why",
-    "doctor": "find what stands in the way, and what to do about it",
-    "logs": "print the daemon's log",
-    "update": "look for a newer version, and switch to it",
+    "config": ("upkeep.config", "show and change the settings"),
+    "history": ("upkeep.diagnosis", "list what the daemon did, when and why"),
+    "doctor": ("upkeep.diagnosis", "find what stands in the way, and what to do about it"),
+    "logs": ("upkeep.diagnosis", "print the daemon's log"),
+    "update": ("upkeep.update", "look for a newer version, and switch to it"),
 }
-GROUPS = {"every day": _EVERY_DAY, "swarm": _SWARM, "model": _MODEL, "programs": _PROGRAMS, "upkeep": _UPKEEP}
+_GROUPS = {"every day": _EVERY_DAY, "swarm": _SWARM, "model": _MODEL, "programs": _PROGRAMS, "upkeep": _UPKEEP}
 _MORE = {
-    "top": "show what this machine does, live",
-    "drain": "finish open sessions, then end the daemon",
-    "serve": "serve layers of a model to a swarm, in the foreground",
-    "bootstrap": "run a meeting point where members find a swarm",
-    "setup": "make the engine's environment for this machine's hardware",
-    "autostart": "choose what starts when you log in, or with the machine",
-    "ledger": "export, check, back up and move the ledger of points",
-    "diag": "write a file that helps others to help you, without private data",
-    "control": "connect input and output to the daemon, for an app in another system",
-    "completions": "let your shell complete commands and options",
+    "top": ("everyday.status", "show what this machine does, live"),
+    "drain": ("everyday.start_stop", "finish open sessions, then end the daemon"),
+    "serve": ("swarm.nodes", "serve layers of a model to a swarm, in the foreground"),
+    "bootstrap": ("swarm.nodes", "run a meeting point where members find a swarm"),
+    "setup": ("upkeep.setup", "make the engine's environment for this machine's hardware"),
+    "autostart": ("upkeep.setup", "choose what starts when you log in, or with the machine"),
+    "ledger": ("everyday.ledger", "check, back up and move the ledger of points"),
+    "diag": ("upkeep.diagnosis", "write a file that helps others to help you, without private data"),
+    "control": ("programs.interfaces", "connect input and output to the daemon, for an app in another system"),
+    "completions": ("programs.interfaces", "let your shell complete commands and options"),
 }
-COMMANDS = {name: summary for group in (*GROUPS.values(), _MORE) for name, summary in group.items()}
+_MODULES = {name: module for group in (*_GROUPS.values(), _MORE) for name, (module, _) in group.items()}
+COMMANDS = {name: summary for group in (*_GROUPS.values(), _MORE) for name, (_, summary) in group.items()}
 
-_GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
+_RESTARTED = "POTLUCK_GOES_ON"  # set when a command was restarted with another interpreter
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -78,21 +79,6 @@ ABOUT = "Everyone brings a few layers; together they serve a model that fits on 
 EXIT_CODES_HELP = """\
 exit codes: 0 done; 1 failed; 2 wrong usage; 3 not possible now because of the network or the swarm; 70 internal error;
 130 interrupted. POTLUCK_DEBUG=1 shows the traceback of an error."""
-
-
-class CommandModule(Protocol):
-    """The module of a subcommand. `add_arguments` may be absent; with `RESULT`, it also takes --json.
-
-    Its docstring is the help: after a line for developers what people read, and last the examples, which are indented.
-    A command with actions has `ACTIONS` instead: an `Subcommand` by its name.
-    """
-
-    ACTIONS: dict[str, Subcommand]
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Run the command and return the exit code. Raises PotluckError."""
 
 
 def program() -> NoReturn:
@@ -130,24 +116,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output left, as `| head` does
-        _forget_output()
+        _discard_output()
         return EXIT_FAILED
     except Exception as error:
         if was_interrupted(error):
             say(file=sys.stderr)
             return EXIT_INTERRUPTED
         if isinstance(error, ModuleNotFoundError) and argv is None:
-            _go_on_in_the_engines_environment(arguments)
+            _restart_in_engine_environment(arguments)
         if os.environ.get("POTLUCK_DEBUG"):
             raise
         if explained(error) is not None:
-            _forget_output()
+            _discard_output()
         say(describe(error), file=sys.stderr)
         return exit_code(error)
 
 
 def _leave_deleted_folder() -> None:
-    """Go elsewhere if the working directory was deleted or unmounted, because libraries such as MKL abort there."""
+    """Change to / if the working directory was deleted or unmounted, because libraries such as MKL abort there."""
     try:
         os.getcwd()
     except OSError:
@@ -155,8 +141,8 @@ def _leave_deleted_folder() -> None:
         say("potluck: the folder that you are in is gone; names of files begin at / now", file=sys.stderr)
 
 
-def _forget_output() -> None:
-    """Send what is still to be written nowhere, or the interpreter fails with it once more when it ends."""
+def _discard_output() -> None:
+    """Discard buffered output that cannot be written, or the interpreter fails with it once more when it ends."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -187,6 +173,7 @@ def describe(error: BaseException) -> str:
 
 
 def exit_code(error: BaseException) -> int:
+    """Return the exit code that stands for an error."""
     match error:
         case UsageError() | UnicodeEncodeError():
             return EXIT_USAGE
@@ -198,8 +185,8 @@ def exit_code(error: BaseException) -> int:
             return EXIT_INTERNAL if explained(error) is None else EXIT_FAILED
 
 
-def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
-    """Restart the command where torch is installed; returns if this is already that place or there is none."""
+def _restart_in_engine_environment(arguments: list[str]) -> None:
+    """Restart the command with the engine's interpreter, which has torch. Return if this is it, or if there is none."""
     from potluck_control.places import find_places
     from potluck_control.processes.python_command import child_environment, python_command
     from potluck_daemon.environment.store import engine_python
@@ -210,11 +197,11 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
     places = find_places()
     with files_as_owner(places):
         python = engine_python(places, "")
-    if python != sys.executable and _GOES_ON not in os.environ:
+    if python != sys.executable and _RESTARTED not in os.environ:
         drop_root(places)  # the environment belongs to the service
         command = python_command(python, "-m", "potluck_cli.entry", *passed_on(arguments))
         kept = {"TORCHINDUCTOR_CACHE_DIR": str(places.cache / "torchinductor")}  # else torch leaves it in /tmp
-        os.execve(python, command, {**kept, **child_environment(python=python), _GOES_ON: "1"})
+        os.execve(python, command, {**kept, **child_environment(python=python), _RESTARTED: "1"})
 
 
 def _run(name: str, arguments: list[str]) -> int:
@@ -227,41 +214,32 @@ def _run(name: str, arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     become_user_of(name, args)
     end_in_order()
-    return command.ACTIONS[args.action].run(args) if hasattr(command, "ACTIONS") else command.run(args)
+    chosen = command.actions[args.action] if isinstance(command, CommandGroup) else command
+    return chosen.run(args)
 
 
-def load(name: str) -> CommandModule:
-    return cast(CommandModule, importlib.import_module(f"potluck_cli.{name}"))
+def load(name: str) -> Command | CommandGroup:
+    """Import the module of a command and return the command."""
+    found: Command | CommandGroup = importlib.import_module(f"potluck_cli.{_MODULES[name]}").COMMANDS[name]
+    return found
 
 
-def help_of(command: CommandModule) -> tuple[str, str]:
-    """Return what a command does, and examples of it."""
-    _, _, text = (command.__doc__ or "").rstrip().partition("\n\n")
-    description, _, examples = text.rpartition("\n\n")
-    return description, examples
-
-
-def parser_of(name: str, command: CommandModule, make: Callable[..., Parser] = Parser) -> Parser:
-    """Return the parser of one command, of which `make` makes the empty one."""
+def parser_of(name: str, command: Command | CommandGroup, make: Callable[..., Parser] = Parser) -> Parser:
+    """Return the parser of one command. `make` creates the empty parser."""
     description, examples = help_of(command)
     parser = make(prog=f"potluck {name}", description=description, epilog=f"examples:\n{examples}")
-    if hasattr(command, "ACTIONS"):
-        parser.add_actions(command.ACTIONS)
-    elif hasattr(command, "add_arguments"):
-        command.add_arguments(parser)
-    if hasattr(command, "ACTIONS") or hasattr(command, "RESULT"):
-        for each in actions_of(parser).values() or (parser,):
-            each.add_argument("--json", action="store_true", help="print JSON, for scripts")
+    command.add_to(parser)
     return parser
 
 
 def top_parser() -> Parser:
+    """Return the parser of the first word, whose help lists all commands."""
     from importlib.metadata import version
 
     width = max(map(len, COMMANDS))
     tables = (
-        "\n".join((f"{title}:", *(f"  {name:{width}}  {summary}" for name, summary in group.items())))
-        for title, group in GROUPS.items()
+        "\n".join((f"{title}:", *(f"  {name:{width}}  {summary}" for name, (_, summary) in group.items())))
+        for title, group in _GROUPS.items()
     )
     parser = Parser(
         prog="potluck",

@@ -1,8 +1,6 @@
-"""Reads the times that people write, and writes times of the day.
+"""Options that several commands share, how times are written, and how every command prints its result.
 
-Options that several commands share, and how every command prints its result.
-
-Makes options of a command line from the declarations of settings, and reads the settings that they ask for.
+The options of `potluck serve` for settings are made from the declarations of these settings.
 """
 
 from __future__ import annotations
@@ -30,6 +28,8 @@ from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck.sentences import sentence
 from potluck_cli.daemon_access import own_settings
 from potluck_cli.terminal import Terminal, say
+
+T = TypeVar("T")
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
@@ -64,15 +64,13 @@ def clock(at: float, now: float) -> str:
     return time.strftime("%H:%M" if same_day else "%a %d %b %H:%M", time.localtime(at))
 
 
-T = TypeVar("T")
-
-
 def print_json(value: object, file: TextIO | None = None) -> None:
     """Print a value as one line of JSON."""
     say(printed(value), file=file, flush=True)
 
 
 def add_max_wait(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the longest wait."""
     parser.add_argument(
         "--max-wait",
         metavar="TIME",
@@ -82,12 +80,12 @@ def add_max_wait(parser: argparse.ArgumentParser) -> None:
 
 
 def show_wait(sentence: str) -> None:
-    """Tell the user on standard error why no words come, in the middle of a line of the answer or not."""
+    """Print on standard error why no words come, on a line of its own even within an answer."""
     say(f"\n{sentence}", file=sys.stderr, flush=True)
 
 
 def print_result(args: argparse.Namespace, result: T, lines: Iterable[str] | Callable[[T], Iterable[str]]) -> int:
-    """Print `result` as JSON with --json, else the lines for people, which a function may make; returns exit code 0."""
+    """Print `result` as JSON with --json, else the lines for people, and return exit code 0."""
     if args.json:
         print_json(result)
     else:
@@ -148,6 +146,7 @@ def model_of(given: str | None, swarm: Swarm) -> str:
 
 
 def ip_address(text: str) -> str:
+    """Read an IP address for argparse."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -162,7 +161,7 @@ def _announced_address(text: str) -> str:
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Return a reader of whole numbers from `least` to `most` for argparse; None: of any size."""
+    """Return a function that reads a whole number from `least` to `most` for argparse. None: of any size."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
@@ -178,7 +177,7 @@ port_number = whole_number(0, 65_535)
 
 
 def listen_addresses(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return where a process with the options of `add_node` listens."""
+    """Return the multiaddrs at which a process with the options of `add_node` listens."""
     if args.host is None:
         return everywhere(args.port)
     return (f"/{'ip6' if ':' in args.host else 'ip4'}/{args.host}/tcp/{args.port}",)
@@ -192,7 +191,7 @@ def log_to_stderr(verbose: bool) -> None:
 
 
 def add_setting_options(parser: argparse.ArgumentParser) -> dict[str, argparse._MutuallyExclusiveGroup]:
-    """Add an option for each setting that declares one; return the groups of those that exclude each other."""
+    """Add an option for each setting that declares one, and return the groups of options that exclude each other."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
     for entry, option in _settings_with_option():
         if option.group and option.group not in groups:
@@ -210,7 +209,7 @@ def add_setting_options(parser: argparse.ArgumentParser) -> dict[str, argparse._
 
 
 def settings_with_options(args: argparse.Namespace, settings: Settings) -> Settings:
-    """Return `settings` with those that have an option as the command line says, or as the option leaves them."""
+    """Return `settings` with the values of the options, or the options' defaults."""
     for entry, option in _settings_with_option():
         given = getattr(args, entry.key)
         value = _option_default(entry, option) if given is None else given

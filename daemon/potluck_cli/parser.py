@@ -1,4 +1,7 @@
-"""How command lines are read: argparse, whose complaints become errors of one line with advice like all others."""
+"""Defines commands and their actions, and reads command lines with argparse.
+
+Complaints of argparse become errors of one line with a hint, like all others.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,11 @@ from potluck.errors import UsageError
 _QUOTED = re.compile(r"'([^']*)'")
 _REPLACED = {"service": "autostart"}  # names of earlier versions
 
+Argument = Callable[[argparse.ArgumentParser], object]
+"""Adds arguments to a parser."""
+Run = Callable[[argparse.Namespace], int]
+"""Runs a command and returns the exit code. Raises PotluckError."""
+
 
 class HelpText(argparse.HelpFormatter):
     """Fits paragraphs to the width of the terminal and keeps tables and examples, which are indented, as written."""
@@ -24,28 +32,51 @@ class HelpText(argparse.HelpFormatter):
         return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
 
 
-Argument = Callable[[argparse.ArgumentParser], object]
-"""Adds arguments to a parser."""
-
-
-class Subcommand:
-    """One action of a command, such as `create` of `potluck swarm`.
+class Command:
+    """A command, or one action of a group, such as `create` of `potluck swarm`.
 
     Attributes:
-        run: runs it and returns the exit code.
-        result: what it prints with --json.
+        run: runs it. The docstring of `run` is the help, as `help_of` reads it.
+        result: the classes that it prints with --json; none: it has no --json.
         arguments: what it takes.
-        help: what it does, for people; empty: the first line of the docstring of `run`.
+        summary: what it does, in the list of a group's actions; by default the first line of `run`'s docstring.
     """
 
-    def __init__(
-        self, run: Callable[[argparse.Namespace], int], result: type, *arguments: Argument, help: str = ""
-    ) -> None:
-        said = (run.__doc__ or "").partition("\n")[0].rstrip(".")
+    def __init__(self, run: Run, result: type | tuple[type, ...], *arguments: Argument, summary: str = "") -> None:
+        first = (run.__doc__ or "").partition("\n")[0].rstrip(".")
         self.run = run
-        self.help = help or said[:1].lower() + said[1:]
         self.result = result
         self.arguments = arguments
+        self.summary = summary or first[:1].lower() + first[1:]
+        self.text = run.__doc__
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Add its arguments, and --json, to a parser."""
+        for add in self.arguments:
+            add(parser)
+        if self.result:
+            parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+
+
+class CommandGroup:
+    """A command with actions. `text`: the help, as `help_of` reads it."""
+
+    def __init__(self, text: str | None, actions: Mapping[str, Command]) -> None:
+        self.text = text
+        self.actions = actions
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Add a parser for each action."""
+        parsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for name, action in self.actions.items():
+            action.add_to(parsers.add_parser(name, help=action.summary))
+
+
+def help_of(command: Command | CommandGroup) -> tuple[str, str]:
+    """Return what people read about a command, and examples, which are indented: all but its docstring's first line."""
+    text = textwrap.dedent((command.text or "").partition("\n\n")[2]).rstrip()
+    description, _, examples = text.rpartition("\n\n")
+    return description, examples
 
 
 def argument(*names: str, **options: Any) -> Argument:
@@ -59,21 +90,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=HelpText, allow_abbrev=False, **options)
 
-    def add_actions(self, actions: Mapping[str, Subcommand]) -> None:
-        """Take the name of one of the actions, and its arguments."""
-        parsers = self.add_subparsers(dest="action", required=True, metavar="ACTION")
-        for name, action in actions.items():
-            parser = parsers.add_parser(name, help=action.help)
-            for add in action.arguments:
-                add(parser)
-
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Raises OSError if the help cannot be written, for `main` to tell."""
+        """End the process. Raises OSError, which `main` reports, if the help cannot be written."""
         sys.stdout.flush()
         super().exit(status, message)
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError."""
+        """Raise UsageError with a hint, such as the word that was probably meant."""
         wrong = _wrong_word(message)
         known = [word for word in _known_words(self) if word != wrong]  # wrong here, right elsewhere
         alike = get_close_matches(_REPLACED.get(wrong, wrong), known, 1, 0.6) if wrong else []
@@ -82,7 +105,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of `create`, `join`, ... of a command that has such; argparse offers no public way."""
+    """Return the parsers of a group's actions; none for another command. argparse offers no public way."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)

@@ -1,4 +1,4 @@
-"""Decides which user a command becomes when root runs it.
+"""Decides which user a command runs as when root starts it.
 
 The user of the daemon's service can write to the state folder, and so may plant links, programs and pipes there. A
 command that root runs therefore becomes the owner of that folder first, unless it has a rule below. `start`, `join`,
@@ -18,8 +18,8 @@ from potluck_daemon.host.owner import drop_root, drop_root_for_settings
 from potluck_cli.swarm_choice import brings_invite
 
 _STAYS = ("start", "join", "ledger", "diag", "autostart")
-_OWN_FILES = ("serve", "bootstrap")  # of the person who typed the command
-_SWARMS = ("generate", "swarm")  # of the service; of the person who typed the command, if an invite names the swarm
+_OWN_FILES = ("serve", "bootstrap")  # their files belong to the person who typed the command
+_SWARMS = ("generate", "swarm")  # their swarms are the service's, or the caller's if an invite names the swarm
 
 
 def become_user_of(command: str, args: argparse.Namespace) -> None:

@@ -1,9 +1,8 @@
-"""Reads the invite that a command needs from a prompt, a file or standard input, where no other user can see it.
+"""The swarm that a command is about: one that was joined, or that of an invite; and which one this computer serves.
 
-Every user of a computer can read the arguments of all processes, and whoever reads an invite may join. One that is
-given as an argument is accepted with a warning, and is not passed on to another program.
-
-Moves this computer from the swarm that it serves to another one, if its user says so.
+Every user of a computer can read the arguments of all processes, and whoever reads an invite may join. So an invite
+comes from a prompt, a file or standard input. One that is given as an argument is accepted with a warning, and is not
+passed on to another program.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from potluck_cli.terminal import agrees, say
 
 _FILE = "--invite-file"
 _MAX_BYTES = 4 * MAX_PASTED_CHARS
-_BURST_S = 0.3  # between the lines of one paste
+_BURST_S = 0.3  # the longest gap between the lines of one paste
 _WARNING = "potluck: other users of this computer can read an invite in a command line; instead,"
 
 
@@ -81,7 +80,7 @@ def own_names(args: argparse.Namespace, *, asks_person: bool = True) -> OwnNames
 
 
 def _chosen_names() -> OwnNames:
-    """Ask the daemon, whose files may not be this user's, or read the file while none runs."""
+    """Return the names that were chosen before: the daemon's, or those in this user's file while none runs."""
     if hello_or_none() is None:
         return known_swarms().names()
     found = daemon().call(swarms.OWN_NAMES)
@@ -136,7 +135,7 @@ def is_service_user() -> bool:
 
 
 def passed_on(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments for another program that replaces this process: a pipe takes the place of an invite."""
+    """Return the arguments for a program that replaces this process. A pipe stands for an invite among them."""
     end = arguments.index("--") if "--" in arguments else len(arguments)  # a prompt follows
     passed: list[str] = []
     for word in arguments[:end]:
@@ -165,18 +164,18 @@ def _content(path: Path) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Return what a program wrote; some shells write UTF-16 into files."""
+    """Decode what a program wrote; some shells write UTF-16 into files."""
     marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if marked else "utf-8", errors="replace")
 
 
 def _pasted() -> str:
-    """Return what is pasted at the terminal, which stays hidden. An invite may be broken into lines."""
+    """Return what is pasted at the terminal without showing it. An invite may be broken into lines."""
     terminal = sys.stdin.fileno()
     shown = termios.tcgetattr(terminal)
     hidden = [*shown[:3], shown[3] & ~termios.ECHO, *shown[4:]]
     try:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, hidden)  # before the question: some paste at once
+        termios.tcsetattr(terminal, termios.TCSADRAIN, hidden)  # Hide the input first: some people paste at once.
         say("Paste the invite (it stays hidden), then press Enter: ", end="", file=sys.stderr, flush=True)
         text, is_begun = "", True
         while is_begun:
@@ -192,7 +191,7 @@ def _pasted() -> str:
 
 
 def _burst(terminal: int) -> str:
-    """Return the lines that come at once; a terminal hands out one at a time."""
+    """Return all lines of one paste; a terminal hands out one at a time."""
     data = os.read(terminal, _MAX_BYTES)
     while len(data) < _MAX_BYTES and select.select([terminal], [], [], _BURST_S)[0]:
         line = os.read(terminal, _MAX_BYTES)

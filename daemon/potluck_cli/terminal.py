@@ -1,16 +1,12 @@
-"""Lets Ctrl-C end a command at once while there is nothing to close, and in order while it runs.
+"""The terminal: what commands print, and how Ctrl-C ends them.
+
+Names, refusals and answers come from other computers, so every printed text passes `shown`.
 
     `potluck_cli.entry`, imports, reading the command line: ends at once | `run`: KeyboardInterrupt | after it: at once
 
 An interrupted import leaves half a module behind, over which torch and transformers recurse without end or wait for
-ever. Until there is something to close, the process can simply end: p2pd ends with it, and the next node removes what
-it left.
-
-Writes what commands print: lines, tables, the strip of layers, and colours on a terminal.
-
-Names, refusals and answers come from other computers, so all of it passes `shown`.
-
-Knows nothing of swarms or networks.
+ever. Until there is something to close, Ctrl-C therefore simply ends the process: p2pd ends with it, and the next node
+removes what it left. Knows nothing of swarms or networks.
 """
 
 from __future__ import annotations
@@ -33,49 +29,13 @@ from potluck_control.methods.installation import WorkProgress
 from potluck.formatting import part_size
 
 EXIT_INTERRUPTED = 130
-
-
-@contextlib.contextmanager
-def ending_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process at once inside the block, without KeyboardInterrupt."""
-    is_main = threading.current_thread() is threading.main_thread()  # which alone has signal handlers
-    if not is_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as where a script runs it with `&`
-        yield
-        return
-    before = signal.signal(signal.SIGINT, _end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def end_in_order() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt from now on, if it would end the process at once."""
-    _replace(signal.SIG_DFL, signal.default_int_handler)
-
-
-def end_at_once() -> None:
-    """Let Ctrl-C end the process at once from now on, if it would raise KeyboardInterrupt."""
-    _replace(signal.default_int_handler, signal.SIG_DFL)
-
-
-def _replace(one: object, other: signal._HANDLER) -> None:
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is one:
-        signal.signal(signal.SIGINT, other)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    os.write(2, b"\n")
-    os._exit(EXIT_INTERRUPTED)
-
-
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
-_WORD = re.compile(r"\s*\S+\s*")  # with the spaces around it
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # also of bidi
+_WORD = re.compile(r"\s*\S+\s*")  # a word with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
 _NARROWEST = 30  # columns; below that, a terminal breaks the lines itself
-_SILENCE_S = 0.6  # that needs no explanation; an import may hold the interpreter's lock for another second
+_SILENCE_S = 0.6  # a silence that needs no explanation; an import may hold the interpreter's lock for another second
 
 
 def shown(text: str) -> str:
@@ -84,7 +44,7 @@ def shown(text: str) -> str:
 
 
 def shown_in_style(text: str) -> str:
-    """Return what can be shown of a text of ours, with its colours."""
+    """Return one of our own texts as `shown`, but with its colours."""
     parts = zip(_STYLE.split(text), (*_STYLE.findall(text), ""), strict=True)
     return "".join(shown(part) + style for part, style in parts)
 
@@ -101,7 +61,7 @@ def _make_room() -> None:
 
 
 class Style(Enum):
-    """An SGR number; see ECMA-48."""
+    """A text style, as an SGR number of ECMA-48."""
 
     BOLD = "1"
     FAINT = "2"
@@ -122,13 +82,15 @@ class Terminal:
 
     @property
     def width(self) -> int | None:
-        """The columns of a terminal; None for a file or a pipe, whose lines may have any length."""
+        """Return the columns of a terminal, or None for a file or a pipe, whose lines may have any length."""
         return max(shutil.get_terminal_size().columns, _NARROWEST) if self.is_interactive else None
 
     def line(self, text: str = "") -> None:
+        """Write a line."""
         self.write(text + "\n")
 
     def faint(self, text: str) -> str:
+        """Return a text in a faint style."""
         return self.styled(text, Style.FAINT)
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -154,22 +116,23 @@ class Terminal:
         return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
 
     def styled(self, text: str, *styles: Style) -> str:
+        """Return a text in these styles, or as it is without colours."""
         if not self._has_colour or not text:
             return text
         return f"\x1b[{';'.join(style.value for style in styles)}m{text}\x1b[0m"
 
 
 class WaitNotice:
-    """Says on standard error what a command does, whenever it has been silent for a moment.
+    """Shows on standard error what a command does, whenever it has been silent for a moment.
 
-    On a terminal the line counts the seconds and goes away before other output; elsewhere it is written once. Inside of
-    another one it is silent.
+    On a terminal the line counts the seconds and disappears before other output; elsewhere it is written once. A notice
+    within another one shows nothing.
     """
 
     _open: ClassVar[WaitNotice | None] = None
 
     def __init__(self, doing: str, about_s: int = 0) -> None:
-        """`about_s`: how long it usually takes; 0: not known."""
+        """Store what is done, and how many seconds that usually takes; 0: not known."""
         self.doing = doing
         self._usually = f" (usually about {about_s} s)" if about_s else ""
         self._changed = threading.Condition()  # guards what follows, and the line
@@ -192,7 +155,7 @@ class WaitNotice:
             WaitNotice._open = None
 
     def make_room(self, *, is_over: bool = False) -> None:
-        """Take the line away, because something else is about to be written."""
+        """Erase the line, because something else is about to be written."""
         with self._changed:
             self._is_over = is_over
             if self._is_shown:
@@ -238,7 +201,7 @@ class Steps:
 
 
 def agrees(question: str) -> bool:
-    """Ask at a terminal; elsewhere the answer is no. Standard output may be a file that gets something else."""
+    """Ask a question at a terminal; elsewhere the answer is no. Standard output may be a file, so it is not used."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     say(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -246,7 +209,7 @@ def agrees(question: str) -> bool:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table; columns of numbers are aligned to the right."""
+    """Return the lines of a table. Columns of numbers are aligned to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(headers))]
 
@@ -285,3 +248,37 @@ STRIP_LEGEND = f"{_GAP} nobody  {_ONE} one server  {_MORE} two or more"
 
 def _is_number(cell: str) -> bool:
     return cell == "" or cell == "-" or cell.replace(".", "", 1).replace(",", "").isdecimal()
+
+
+@contextlib.contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process at once inside the block, without KeyboardInterrupt."""
+    is_main = threading.current_thread() is threading.main_thread()  # only the main thread can set signal handlers
+    if not is_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script runs the command with `&`
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _end_process)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def end_in_order() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt from now on, if it would end the process at once."""
+    _replace_handler(signal.SIG_DFL, signal.default_int_handler)
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end the process at once from now on, if it would raise KeyboardInterrupt."""
+    _replace_handler(signal.default_int_handler, signal.SIG_DFL)
+
+
+def _replace_handler(one: object, other: signal._HANDLER) -> None:
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is one:
+        signal.signal(signal.SIGINT, other)
+
+
+def _end_process(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"\n")
+    os._exit(EXIT_INTERRUPTED)

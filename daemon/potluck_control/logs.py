@@ -1,6 +1,6 @@
-"""Reads the end of the daemon's log from its file, which works without the daemon.
+"""Reads the end of the daemon's log, and redacts what only this machine and its swarm may know.
 
-Removes from logs what only this machine and its swarm may know: invites, keys, addresses, most of peer ids.
+Invites, keys, addresses and most of each peer id are removed. The log can be read without the daemon.
 """
 
 from __future__ import annotations
@@ -12,6 +12,15 @@ import re
 from pathlib import Path
 
 _TAIL_BYTES = 512 * 1024
+_INVITE = re.compile(r"(?i:potluck)\d+:[A-Za-z0-9_\-+/=]*")
+_PEER = re.compile(r"\b(?:12D3Koo[1-9A-HJ-NP-Za-km-z]{30,}|Qm[1-9A-HJ-NP-Za-km-z]{38,})\b")
+_KEY = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/_=-])")
+_DNS = re.compile(r"(/dns(?:4|6|addr)?/)[^/\s'\",]+")
+_V4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
+_V6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
+_KEY_DIGITS = 3
+ADDRESS = "[address]"
+SECRET = "[secret]"
 
 
 def log_tail(path: Path, lines: int) -> tuple[str, ...]:
@@ -33,19 +42,8 @@ def _last_lines(path: Path) -> list[str]:
         return []
 
 
-_INVITE = re.compile(r"(?i:potluck)\d+:[A-Za-z0-9_\-+/=]*")
-_PEER = re.compile(r"\b(?:12D3Koo[1-9A-HJ-NP-Za-km-z]{30,}|Qm[1-9A-HJ-NP-Za-km-z]{38,})\b")
-_KEY = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/_=-])")
-_DNS = re.compile(r"(/dns(?:4|6|addr)?/)[^/\s'\",]+")
-_V4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
-_V6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
-
-_KEY_DIGITS = 3
-ADDRESS = "[address]"
-SECRET = "[secret]"
-
-
 def redact(text: str) -> str:
+    """Return a text without invites, keys, addresses and whole peer ids."""
     text = _INVITE.sub(SECRET, text)
     text = _PEER.sub(lambda found: f"[peer …{found[0][-4:]}]", text)
     text = _KEY.sub(_unless_path, text)

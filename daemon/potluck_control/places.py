@@ -24,7 +24,7 @@ class Places:
     is_system: bool = False
 
     def check(self) -> None:
-        """Raise UsageError if a folder cannot be named in a message to the engine."""
+        """Raise UsageError if a folder's name is not in UTF-8, because messages to the engine could not have it."""
         for folder in map(str, (self.config, self.state, self.runtime, self.cache)):
             if folder != folder.encode(errors="replace").decode():
                 hint = "name others with XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CACHE_HOME"
@@ -107,7 +107,7 @@ class Places:
 
     @property
     def head_socket(self) -> Path:
-        """Where the engine computes the output head for the gateway."""
+        """The socket at which the engine computes the output head for the gateway."""
         return self.nodes / "head.sock"
 
 
@@ -115,7 +115,7 @@ def user_places() -> Places:
     """Return the folders of the user who runs this process. Raises UsageError if nothing names the user's home."""
     try:
         state = platformdirs.user_state_path(_APP)
-    except RuntimeError as error:  # as in a container that runs as a user without an entry
+    except RuntimeError as error:  # happens in a container whose user has no passwd entry
         raise UsageError("the system knows no home folder of this user", hint="set HOME to a folder") from error
     return Places(
         config=platformdirs.user_config_path(_APP),
@@ -154,7 +154,7 @@ def find_socket() -> Path:
 
 
 def _user_runtime() -> Path:
-    """Find the desktop session's folder even from `su` or `cron`, where XDG_RUNTIME_DIR is not set."""
+    """Return the desktop session's folder, even under `su` or `cron`, where XDG_RUNTIME_DIR is not set."""
     named = os.environ.get("XDG_RUNTIME_DIR")
     if named:
         return Path(named) / _APP

@@ -1,4 +1,4 @@
-"""What to enter in other programs so that they use the swarm's model. One table, for the commands and the app. Pure."""
+"""Recipes for other programs to use the swarm's model. One table, for the commands and the app. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from potluck.sentences import Sentence, sentence
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to enter, with `{url}`, `{root}`, which is the address without `/v1`, `{key}` and `{model}`.
+    """The text to enter in a program, with `{url}`, `{root}` (the address without `/v1`), `{key}` and `{model}`.
 
     Attributes:
         name: of `potluck agent NAME`, and of the key.
-        where: where in the program `content` belongs, unless that is `file`.
+        where: the place in the program for `content`, unless that is `file`.
         file: the program's own, below the home folder.
         head: what a new file begins with.
         then: lines for a terminal, after that.
@@ -30,7 +30,7 @@ class Recipe:
 
     @property
     def place(self) -> Sentence:
-        """Where the content belongs."""
+        """The sentence that says where the content belongs."""
         return self.where or sentence("In {file}:", file=f"~/{self.file}")
 
     def filled(self, url: str, key: str, model: str) -> tuple[str, str]:

@@ -1,8 +1,7 @@
-"""Parses the weekly schedule, e.g. `mon-fri 22:00-07:00`. Pure.
+"""Reads settings that have a form of their own: the weekly schedule, devices, and the memory of devices. Pure.
 
-Hours that end at or before their beginning last until the next day. A schedule without lines is always open.
-
-Reads and checks the devices of a span. Pure: whether they exist shows when they are used.
+Hours such as `mon-fri 22:00-07:00` that end at or before their beginning last until the next day. A schedule without
+lines is always open. Devices are checked when they are used, not here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,15 @@ from potluck.errors import UsageError
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY_MIN = 24 * 60
 WEEK_MIN = 7 * DAY_MIN
+MAX_DEVICES = 16
 _HOURS_LINE = re.compile(r"(?:([a-z+\-]+)\s+)?(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
+_PLACE = re.compile(r"cpu|disk|mps|xpu(:\d+)?|cuda(:\d+)?")
+_AMOUNT = re.compile(r"(?P<number>\d{1,9}(\.\d{1,3})?) ?(?P<unit>[KMGT]i?B|B)", re.IGNORECASE)
+_UNITS = {"b": 1} | {
+    f"{prefix}{suffix}": base**power
+    for power, prefix in enumerate("kmgt", start=1)
+    for suffix, base in (("b", 1000), ("ib", 1024))
+}
 
 
 def parse_hours(lines: Iterable[str]) -> tuple[tuple[int, int], ...]:
@@ -55,9 +62,6 @@ def _days(text: str | None, line: str) -> list[int]:
         start, end = DAYS.index(first), DAYS.index(last or first)
         days += [day % 7 for day in range(start, end + 1 if end >= start else end + 8)]
     return days
-
-
-MAX_DEVICES = 16
 
 
 def check_devices(devices: Sequence[str]) -> tuple[str, ...]:
@@ -103,12 +107,3 @@ def parse_max_memory(text: str) -> dict[str, int]:
 def numbered(device: str) -> str:
     """Return the device with its number: `cuda` is `cuda:0`."""
     return "cuda:0" if device == "cuda" else device
-
-
-_PLACE = re.compile(r"cpu|disk|mps|xpu(:\d+)?|cuda(:\d+)?")
-_AMOUNT = re.compile(r"(?P<number>\d{1,9}(\.\d{1,3})?) ?(?P<unit>[KMGT]i?B|B)", re.IGNORECASE)
-_UNITS = {"b": 1} | {
-    f"{prefix}{suffix}": base**power
-    for power, prefix in enumerate("kmgt", start=1)
-    for suffix, base in (("b", 1000), ("ib", 1024))
-}

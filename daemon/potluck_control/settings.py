@@ -20,17 +20,17 @@ from potluck.protocol.records import AUDITS, CACHE_QUANTIZATIONS, QUANTIZATIONS
 from potluck_control.setting_values import check_devices, parse_hours, parse_max_memory
 
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]+")  # as browsers send it: no path, no star
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]+")  # the form that browsers send: no path, no star
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
 
 class Acts(Enum):
-    """Where a setting acts."""
+    """The place where a setting acts."""
 
-    AT_ONCE = auto()  # in the daemon, and in what it starts from then on
-    AT_LAUNCH = auto()  # in the daemon when it launches the engine; another result of it restarts the engine
-    IN_ENGINE = auto()  # in the engine, which restarts with a new value
+    AT_ONCE = auto()  # acts in the daemon and in whatever it starts afterwards
+    AT_LAUNCH = auto()  # acts in the daemon when it launches the engine; a different result restarts the engine
+    IN_ENGINE = auto()  # acts in the engine, which restarts with a new value
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +342,8 @@ class UpdateSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """All settings, by section."""
+
     serve: ServeSettings = field(default_factory=ServeSettings)
     yield_: YieldSettings = field(default_factory=YieldSettings, metadata={"name": "yield"})
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
@@ -357,7 +359,7 @@ class SettingEntry:
     """The declaration of one setting."""
 
     section: str  # its name in the file and the environment
-    attribute: str  # of Settings that holds the section
+    attribute: str  # the attribute of `Settings` that holds the section
     name: str
     default: Any
     help: str
@@ -368,7 +370,7 @@ class SettingEntry:
     acts: Acts = Acts.AT_ONCE
     option: Option | None = None
     is_private: bool = False  # tells who or where this is, so reports leave it out
-    is_folder_or_name: bool = False  # of a model or an adapter: a folder here, or a name on the hub
+    is_folder_or_name: bool = False  # names a model or an adapter: a folder here, or a name on the hub
     check: Callable[[Any], object] | None = None  # raises ValueError or UsageError for a wrong value
 
     @property

@@ -1,6 +1,6 @@
 """The words for what the daemon does and why. The policy, the control API and every display share them.
 
-A display may be older than its daemon. It reads a word that it does not know as `UNKNOWN` and shows the daemon's
+A display may be older than its daemon. It reads a word that it does not know as `UNKNOWN`, and shows the daemon's
 sentence beside it.
 """
 
@@ -18,13 +18,15 @@ class OpenEnum(StrEnum):
 
 
 class State(OpenEnum):
+    """The state of the daemon."""
+
     IDLE = "idle"  # nothing to serve: no swarm joined, or outside the hours that the user chose
     STARTING = "starting"  # the engine starts and reads the checkpoint
     JOINING = "joining"  # the engine has reached the swarm and loads its blocks
     SERVING = "serving"
     DRAINING = "draining"  # giving the device back or leaving
     YIELDED = "yielded"  # somebody else uses the device
-    PAUSED = "paused"  # by the user
+    PAUSED = "paused"  # the user paused it
     ERROR = "error"  # the engine failed; the next try is at `until`
     UNKNOWN = "unknown"  # a word of a newer daemon
 
@@ -46,10 +48,12 @@ class Certainty(StrEnum):
 
 
 class Reason(OpenEnum):
+    """The reason of a state, or of a sighting."""
+
     NONE = "none"
     START_UP = "start_up"  # the daemon has just started
     NO_SWARM = "no_swarm"
-    REMOVED = "removed"  # from the swarm, by its founder or an admin
+    REMOVED = "removed"  # a founder or an admin removed this computer from the swarm
     NOT_ADMITTED = "not_admitted"  # no member has been online who could let this computer in
     INVITE_OVER = "invite_over"  # it expired, ended or was used up before anybody let this computer in
     NO_ENGINE = "no_engine"  # the engine's environment is not there yet
@@ -66,7 +70,7 @@ class Reason(OpenEnum):
     SCHEDULE = "schedule"  # outside the hours that the user chose
     UPLOAD_CAP = "upload_cap"
     DOWNLOAD_CAP = "download_cap"
-    COST_CAP = "cost_cap"  # of electricity
+    COST_CAP = "cost_cap"  # the cap on the cost of electricity
     DISK = "disk"  # no room for a checkpoint
     BATTERY = "battery"
     METERED = "metered"  # the network is paid by volume
@@ -78,4 +82,4 @@ class Reason(OpenEnum):
     ENGINE_FAILED = "engine_failed"
     FILES = "files"  # a file of the weights changed on disk
     SHUTDOWN = "shutdown"
-    UNKNOWN = "unknown"  # as in State
+    UNKNOWN = "unknown"  # a word of a newer daemon

@@ -39,52 +39,56 @@ _lock = threading.Lock()
 
 
 def main() -> None:
+    """Run the gateway until standard input ends."""
     confine()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    _tell(GatewayReport(step=sentence("Loading programs")))
+    _report(GatewayReport(step=sentence("Loading programs")))
     import potluck_gateway.answers.swarm_chat  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
-    _tell(GatewayReport(step=sentence("Starting the engine")))
+    _report(GatewayReport(step=sentence("Starting the engine")))
     line = sys.stdin.buffer.readline()
-    if not line:  # nobody wants it any more
+    if not line:  # the daemon has ended, or wants no gateway any more
         return
     try:
         _serve(decode(GatewayOpening, line))
     except PotluckError as error:
-        _tell(GatewayReport(problem=error.whole))
+        _report(GatewayReport(problem=error.whole))
         sys.exit(1)
 
 
-class _Offer:
-    """What is offered and to whom: the models of swarms, to programs with a key. Adds up what audits found."""
+class _Gateway:
+    """The models of swarms, the keys that may use them, and the findings of audits."""
 
-    def __init__(self, wanted: GatewayOpening) -> None:
+    def __init__(self, opening: GatewayOpening) -> None:
         from potluck_gateway.answers.drafting import DraftModels
 
-        self._key_hashes = wanted.key_hashes
-        self._max_tokens = wanted.settings.chat.max_tokens
-        self._head_socket = wanted.head_socket
+        self._key_hashes = opening.key_hashes
+        self._max_tokens = opening.settings.chat.max_tokens
+        self._head_socket = opening.head_socket
         self._config = ClientConfig(
-            record=partial(record_work, socket=Path(wanted.socket)),
-            on_waiting=self._show_joining,
-            finds_nearby=wanted.settings.serve.find_nearby,
-            audits=wanted.settings.gateway.audits,
-            distrusted=frozenset(map(PersonId, wanted.distrusted)),
-            on_wrong=self._tell_wrong,
+            record=partial(record_work, socket=Path(opening.socket)),
+            on_waiting=self._report_joining,
+            finds_nearby=opening.settings.serve.find_nearby,
+            audits=opening.settings.gateway.audits,
+            distrusted=frozenset(map(PersonId, opening.distrusted)),
+            on_wrong=self._report_wrong,
         )
         self._loaded: list[Any] = []
         self._near: list[NearHead] = []
-        self._drafting = DraftModels(reserve_bytes=wanted.settings.yield_.reserve_mb << 20, is_allowed=wanted.may_draft)
+        self._drafting = DraftModels(
+            reserve_bytes=opening.settings.yield_.reserve_mb << 20, is_allowed=opening.may_draft
+        )
         self._drafting.start()
-        self.models = OfferedModels(wanted.swarms, self._load)
+        self.models = OfferedModels(opening.swarms, self._load)
 
     def is_key(self, key: str) -> bool:
+        """Return whether a text is a key that lets a request in."""
         return key_hash(key) in self._key_hashes
 
     def follow_daemon(self) -> None:
-        """Hear of changes. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
+        """Apply the daemon's changes, and exit at once when it closes the input, whatever is being generated."""
         for line in sys.stdin.buffer:
             change = decode(GatewayChange, line)
             if change.key_hashes is not None:
@@ -129,6 +133,7 @@ class _Offer:
         return LoadedModel(SwarmChat(model, text, max_tokens=self._max_tokens), close)
 
     def audits(self) -> AuditStatus:
+        """Return what the loaded models' audits found."""
         found = [model.audits() for model in self._loaded]
         wrong = tuple(text for report in found for text in report.wrong)
         return AuditStatus(sum(report.audited for report in found), sum(report.undecided for report in found), wrong)
@@ -137,8 +142,9 @@ class _Offer:
         """Return how often this computer's engine computed the output head of a loaded model."""
         return sum(near.num_near for near in self._near)
 
-    def tell_answer(self, answered: AnsweredRequest) -> None:
-        _tell(
+    def report_answer(self, answered: AnsweredRequest) -> None:
+        """Report an answer, for the counters of its key and its swarm."""
+        _report(
             GatewayReport(
                 asked=True,
                 key_hash=key_hash(answered.key),
@@ -149,42 +155,42 @@ class _Offer:
             )
         )
 
-    def _tell_wrong(self, text: str) -> None:
+    def _report_wrong(self, text: str) -> None:
         people = tuple(person for model in self._loaded for person in model.audits().wrong_people)
-        _tell(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
+        _report(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
 
-    def _show_joining(self, reason: TryAgainError | None) -> None:
+    def _report_joining(self, reason: TryAgainError | None) -> None:
         if reason is not None and not self._loaded:  # afterwards only the request for another model waits
-            _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
+            _report(GatewayReport(step=joining_text(reason), is_waiting=True))
 
 
-def _serve(wanted: GatewayOpening) -> None:
+def _serve(opening: GatewayOpening) -> None:
     """Serve until standard input ends. Raises PotluckError."""
     from potluck.blocks.accelerators import limit_threads
-    from potluck_gateway.answers.completion import quiet
+    from potluck_gateway.answers.completion import silence_transformers
 
-    quiet()
+    silence_transformers()
     limit_threads()
-    offer = _Offer(wanted)
-    threading.Thread(target=offer.follow_daemon, daemon=True).start()
-    _tell(GatewayReport(step=sentence("Loading the model's first and last parts")))
-    offer.models.load(None).result()
+    gateway = _Gateway(opening)
+    threading.Thread(target=gateway.follow_daemon, daemon=True).start()
+    _report(GatewayReport(step=sentence("Loading the model's first and last parts")))
+    gateway.models.load(None).result()
     server = GatewayServer(
-        offer.models,
-        offer.is_key,
-        lambda: _tell(GatewayReport(asked=True, audits=offer.audits())),
-        wanted.settings.gateway,
-        max_tokens=wanted.settings.chat.max_tokens,
-        num_near=offer.num_near,
-        on_answered=offer.tell_answer,
+        gateway.models,
+        gateway.is_key,
+        lambda: _report(GatewayReport(asked=True, audits=gateway.audits())),
+        opening.settings.gateway,
+        max_tokens=opening.settings.chat.max_tokens,
+        num_near=gateway.num_near,
+        on_answered=gateway.report_answer,
     )
-    _tell(GatewayReport(url=server.url))
+    _report(GatewayReport(url=server.url))
     server.run()
 
 
-def _tell(told: GatewayReport) -> None:
+def _report(report: GatewayReport) -> None:
     with _lock:
-        os.write(1, encode(told) + b"\n")
+        os.write(1, encode(report) + b"\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Lets in only those who show a key, and ends connections that show none.
+"""Admits only requests that show a key, and ends connections that show none.
 
 Any program of any user of this computer can connect to a port on loopback, and so can web pages through a browser.
 Therefore every request but a probe needs a key, its Host must be `localhost`, an IP address or one of `gateway.hosts`,
 because other names can be made to point anywhere, and headers of a browser (`Origin`) are refused unless they name one
 of `gateway.origins`. Programs that can send no header put the key in front of the path. A connection that has shown no
-key ends soon. One that has shown it stays until its program is silent for a minute.
+key ends soon. One that has shown a key stays until its program is silent for a minute.
 """
 
 from __future__ import annotations
@@ -23,44 +23,45 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from potluck_gateway.exchange import BadRequestError
 
-SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
-_MOST_STRANGERS = 2048
-_PROBES = (("GET", "/health"), ("HEAD", "/"))  # tell nothing but that the gateway is there
+SOCKET_TIMEOUT_S = 60.0  # the longest silence of a client that neither sends nor reads
+_MAX_UNPROVED = 2048
+_PROBES = (("GET", "/health"), ("HEAD", "/"))  # they reveal only that the gateway is there
 _BEARER = re.compile("bearer +", re.IGNORECASE)
 
 
 class AccessControl:
-    """Decides which requests may come in, and how long a connection may take to show a key.
+    """Decides which requests are admitted, and how long a connection may take to show a key.
 
-    Strangers may hold half of the files that this process may open. Then the oldest gives way, but never before what
-    came with it has been read: that takes three rounds of the event loop, each of which accepts at most `backlog`.
+    Connections without a key may use half of the files that this process may open. Beyond that, the oldest one is
+    aborted, but never before its first data has been read: that takes three rounds of the event loop, each of which
+    accepts at most `backlog` connections.
     """
 
-    proof_timeout_s = 5.0  # from a connection to the key in its first request
+    proof_timeout_s = 5.0  # time from a connection to the key in its first request
 
     def __init__(self, is_key: Callable[[str], bool], settings: GatewaySettings) -> None:
         self._is_key = is_key
         self._settings = settings
-        self._strangers: dict[asyncio.Transport, asyncio.TimerHandle] = {}  # the oldest first
-        self._most_strangers = min(_MOST_STRANGERS, max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 4))
-        self.backlog = self._most_strangers // 4
+        self._unproved: dict[asyncio.Transport, asyncio.TimerHandle] = {}  # the oldest first
+        self._max_unproved = min(_MAX_UNPROVED, max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 4))
+        self.backlog = self._max_unproved // 4
 
-    def enter(self, transport: asyncio.Transport) -> None:
-        """Let a connection stay for as long as it takes to show a key. The oldest stranger makes room if needed."""
-        if len(self._strangers) >= self._most_strangers:
-            oldest = next(iter(self._strangers))
-            self.forget(oldest)
+    def register(self, transport: asyncio.Transport) -> None:
+        """Give a new connection its time to show a key. The oldest one without a key makes room if needed."""
+        if len(self._unproved) >= self._max_unproved:
+            oldest = next(iter(self._unproved))
+            self.release(oldest)
             oldest.abort()
         until = asyncio.get_running_loop().call_later(self.proof_timeout_s, transport.abort)
-        self._strangers[transport] = until
+        self._unproved[transport] = until
 
-    def forget(self, transport: asyncio.Transport) -> None:
-        """Let a connection that has shown a key stay for as long as it likes, or one that has ended go."""
-        if until := self._strangers.pop(transport, None):
+    def release(self, transport: asyncio.Transport) -> None:
+        """Stop the timer of a connection that has shown a key or has ended."""
+        if until := self._unproved.pop(transport, None):
             until.cancel()
 
     def admit(self, scope: Scope) -> Scope:
-        """Return the request without a key in its path, and with it as `key`; a probe has an empty one.
+        """Return the request without the key in its path, and with the key as `key`; a probe has an empty one.
 
         Raises BadRequestError.
         """
@@ -77,7 +78,7 @@ class AccessControl:
         key = next(filter(self._is_key, shown), None)
         if key is None:
             raise BadRequestError("wrong key: send Authorization: Bearer KEY", 401, "invalid_api_key")
-        self.forget(scope["state"]["transport"])
+        self.release(scope["state"]["transport"])
         return {**scope, "key": key, "path": f"/{rest}" if key == first else scope["path"]}
 
     def _check_host(self, host: str) -> None:
@@ -93,19 +94,19 @@ class AccessControl:
 
 
 class GatewayConnection(H11Protocol):  # type: ignore[misc]
-    """A connection of uvicorn's that the door knows. It ends when its program stops reading."""
+    """A connection of uvicorn under access control. It ends when its program stops reading."""
 
-    def __init__(self, door: AccessControl, **options: Any) -> None:
+    def __init__(self, access: AccessControl, **options: Any) -> None:
         super().__init__(**options)
-        self._door = door
+        self._access = access
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.app_state = {"transport": transport}  # uvicorn copies it into the scope of each request
-        self._door.enter(transport)
+        self._access.register(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._door.forget(self.transport)
+        self._access.release(self.transport)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:

@@ -1,4 +1,4 @@
-"""Asks a gateway for the command line: a conversation or a prompt in, the parts of an answer out. The app uses Qt."""
+"""Sends a conversation or a prompt to a gateway, for the command line. The app uses Qt's HTTP client instead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from potluck.errors import PotluckError, SwarmError, UsageError
 from potluck.sentences import Sentence, sentence
 from potluck_gateway.exchange import COMMENT, ChatMessage
 
-_TIMEOUT_S = 60.0  # for a part or a sign of life, of which there is one every few seconds
+_TIMEOUT_S = 60.0  # longest wait for a part or a sign of life; one comes every few seconds
 _EVENT = b"data: {"
 OnText = Callable[[str], None]
 
@@ -36,8 +36,8 @@ def ask(
     Raises:
         PotluckError: the gateway refuses, gives up or hangs up.
     """
-    said = [{"role": message.role, "content": message.content} for message in messages]
-    for choice in _choices(gateway, "chat/completions", {"messages": said, **limits}, on_wait):
+    body = [{"role": message.role, "content": message.content} for message in messages]
+    for choice in _choices(gateway, "chat/completions", {"messages": body, **limits}, on_wait):
         yield choice["delta"].get("content") or ""
 
 
@@ -49,7 +49,7 @@ def complete(
     on_wait: OnText = lambda _: None,
     **options: float | None,
 ) -> dict[str, Any]:
-    """Let the prompt go on, and return `Answer.details`. `on_text` gets each new part. Raises PotluckError as `ask`.
+    """Complete a prompt and return `Answer.details`. `on_text` gets each new part. Raises PotluckError as `ask`.
 
     `options`: those of `ask`, `temperature` and `seed`.
     """
@@ -61,7 +61,7 @@ def complete(
 
 
 def _choices(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: OnText) -> Iterator[dict[str, Any]]:
-    """Yield what a streamed answer says of its choice. Raises PotluckError."""
+    """Yield the pieces of a streamed answer's choice. Raises PotluckError."""
     place = urlsplit(gateway.url)
     headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S)
@@ -72,8 +72,8 @@ def _choices(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: O
             raise _failure(answer.status, json.loads(answer.read()))
         for line in answer:
             if line.startswith(COMMENT.encode()):
-                if said := line.decode().removeprefix(COMMENT).strip():
-                    on_wait(said)
+                if text := line.decode().removeprefix(COMMENT).strip():
+                    on_wait(text)
             elif line.startswith(_EVENT):
                 event = json.loads(line[len(_EVENT) - 1 :])
                 if "error" in event:
@@ -87,7 +87,7 @@ def _choices(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: O
         connection.close()
 
 
-def _failure(status: int, said: dict[str, Any]) -> PotluckError:
-    """Return the error that says what the gateway does, also one in a stream that began well."""
+def _failure(status: int, body: dict[str, Any]) -> PotluckError:
+    """Return the gateway's error, which may also come in a stream that began well."""
     kind = SwarmError if status in (200, 429, 503) else UsageError if status < 500 else PotluckError
-    return kind(convert(said["error"]["potluck"], Sentence))
+    return kind(convert(body["error"]["potluck"], Sentence))

@@ -1,7 +1,4 @@
-"""Answers and their parts, as the model gives them and the formats write them. Pure.
-
-What a request for an answer says, whatever format it came in, and how one is refused. Pure.
-"""
+"""Defines what a request asks and what its answer has, whatever format they come in and go out. Pure."""
 
 from __future__ import annotations
 
@@ -76,13 +73,13 @@ class AnswerPart:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBegun:
-    """The prompt can be answered. It comes before all parts, and may come once for each choice."""
+    """The event that the prompt can be answered. It precedes all parts, and may come once for each choice."""
 
     prompt_tokens: int
 
 
 AnswerEvent = AnswerBegun | AnswerPart | Sentence
-"""An answer tells these while it is made. A sentence says what it waits for."""
+"""The events of an answer in the making. A sentence says what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +148,7 @@ ANY_OBJECT = '{"type": "object"}'
 
 
 class BadRequestError(Exception):
-    """A request that is refused with `status`; the text is for the author of the client, `code` for programs."""
+    """A refusal of a request with `status`; the text is for the author of the client, `code` for programs."""
 
     def __init__(
         self, text: str | Sentence, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
@@ -173,13 +170,15 @@ class ChatMessage:
 
     role: str
     content: str
-    calls: tuple[ToolCall, ...] = ()  # that the assistant made
-    call_id: str | None = None  # of the call whose result this is
-    thinking: str = ""  # of the assistant
+    calls: tuple[ToolCall, ...] = ()  # calls that the assistant made
+    call_id: str | None = None  # id of the call whose result this is
+    thinking: str = ""  # the assistant's thinking
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
+    """A function that a model may call."""
+
     name: str
     parameters: dict[str, Any]  # JSON schema of an object
     description: str = ""
@@ -207,7 +206,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are chosen. None is what the checkpoint's generation config says.
+    """The parameters of sampling. None stands for the checkpoint's generation config.
 
     Attributes:
         temperature: 0 takes the best token each time.
@@ -238,20 +237,22 @@ class ChatRequest:
     max_tokens: int | None = None  # None: as many as the model's positions and `chat.max_tokens` leave
     sampling: Sampling = Sampling()
     stop: tuple[str, ...] = ()
-    stop_tokens: tuple[int, ...] = ()  # beside those of the checkpoint
+    stop_tokens: tuple[int, ...] = ()  # further end tokens beside the checkpoint's
     ignores_end: bool = False  # the checkpoint's own end tokens don't end the answer
     echoes: bool = False  # the answer begins with the prompt
     continues: bool = False  # the answer goes on with the last message, which is the assistant's
-    template_kwargs: dict[str, Any] = field(default_factory=dict)  # for the chat template, such as `enable_thinking`
+    template_kwargs: dict[str, Any] = field(
+        default_factory=dict
+    )  # variables of the chat template, such as `enable_thinking`
     schema: str | None = None  # JSON schema that the answer has to match
     tools: Tools | None = None
-    num_choices: int = 1  # for each prompt
+    num_choices: int = 1  # choices for each prompt
     num_top: int | None = None  # most likely tokens beside the score of each token; None: no scores
     is_streamed: bool = False
     with_usage: bool = False  # a last chunk with the counts
-    with_details: bool = False  # with the answer's tokens, speed and servers
-    max_wait_s: float | None = None  # for blocks that nobody serves
+    with_details: bool = False  # include the answer's tokens, speed and servers
+    max_wait_s: float | None = None  # longest wait for blocks that nobody serves
     model: str | None = None
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
-    prepared: object = field(default=None, compare=False)  # what the model has made of it already
-    owner: str = field(default="", compare=False)  # names the key with which it came, for as long as the gateway runs
+    prepared: object = field(default=None, compare=False)  # its prompt, once the model has prepared it
+    owner: str = field(default="", compare=False)  # stands for its key as long as the gateway runs

@@ -16,11 +16,11 @@ class GatewayMetrics:
     def __init__(
         self, num_open: Callable[[], float], num_waiting: Callable[[], float], num_near: Callable[[], float]
     ) -> None:
-        """Count from now on.
+        """Start at zero.
 
         Args:
-            num_open: how many requests are answered or wait; `num_waiting`: how many of these wait.
-            num_near: steps whose logits this computer's engine computed.
+            num_open: returns how many requests are answered or wait; `num_waiting`: how many of these wait.
+            num_near: returns the number of steps whose logits this computer's engine computed.
         """
         self._registry = CollectorRegistry()
         self.requests = Counter(
@@ -37,12 +37,15 @@ class GatewayMetrics:
         text = "Steps of the loaded models whose logits this computer's engine computed."
         Gauge("potluck_gateway_near_heads", text, registry=self._registry).set_function(num_near)
 
-    def note_tokens(self, **counts: int) -> None:
+    def count_tokens(self, **counts: int) -> None:
+        """Add tokens of each kind: prompt, answer or embedding."""
         for kind, count in counts.items():
             self._tokens.labels(kind).inc(count)
 
-    def note_answer_s(self, seconds: float) -> None:
+    def add_answer_time(self, seconds: float) -> None:
+        """Add the time of an answer from its first token on."""
         self._answer_s.inc(seconds)
 
     def page(self) -> bytes:
+        """Return the page for Prometheus."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""Sends an answer part by part to the program that asked, is never silent, and gives up when that program is gone."""
+"""Streams an answer to the calling program, is never silent for long, and gives up when that program has gone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from potluck_gateway.formats.writing import AnswerFormat
 
 _log = logging.getLogger(__name__)
 
-HEAD_S = 0.75  # after which a stream begins; what fails before has its own status
-SILENCE_S = 5.0  # after which a stream shows a sign of life; programs give up after a minute and more
-_RETRY_AFTER_S = 15  # the client reads the directory this often
+HEAD_S = 0.75  # delay before a stream begins; a failure before that gets its own status
+SILENCE_S = 5.0  # silence before a stream shows a sign of life; programs give up after a minute or more
+_RETRY_AFTER_S = 15  # the interval at which the client reads the directory
 
 
 async def stream(
@@ -31,7 +31,7 @@ async def stream(
     _receive: Receive,
     send: Send,
 ) -> None:
-    """Send what `answer` tells its argument and what it returns. Raises what it raises if nothing has been sent yet."""
+    """Send the events of `answer` and its result. Raises what `answer` raises if nothing has been sent yet."""
     loop = asyncio.get_running_loop()
     items: asyncio.Queue[AnswerEvent | asyncio.Task[Answers]] = asyncio.Queue()
     task = asyncio.create_task(answer(items.put_nowait))
@@ -64,7 +64,7 @@ async def stream(
 
 
 def _written(form: AnswerFormat, item: AnswerEvent | asyncio.Task[Answers] | None) -> bytes:
-    """Raises what a task raised."""
+    """Return an event, or the end of an answer, in the format. Raises what the answer's task raised."""
     match item:
         case None:
             return b""
@@ -93,7 +93,7 @@ def refusal(error: Exception) -> BadRequestError:
 
 @asynccontextmanager
 async def while_connected(receive: Receive) -> AsyncIterator[None]:
-    """Run the block, and end it when the program that asked is gone."""
+    """Run the block, and end it when the calling program has gone."""
     try:
         async with asyncio.timeout(None) as end:
             watch = asyncio.create_task(_end_when_gone(receive, end))

@@ -63,7 +63,7 @@ _shtab_potluck_gateway_commands() {
     keys:'list the names of the keys'
     revoke:'refuse a key from now on'
     start:'start it, wait until it is ready, and print its address'
-    status:'whether it runs, at which address and with which token'
+    status:'show whether it runs, its address and its token'
     stop:'end it and its token; it no longer stays'
   )
   _describe 'potluck gateway commands' _commands
@@ -100,8 +100,8 @@ _shtab_potluck_members_commands() {
 _shtab_potluck_models_commands() {
   local _commands=(
     delete:'delete a downloaded model'
-    find:'models that a swarm could have, on this computer or on the hub'
-    list:'what is served, and on the disk'
+    find:'find models that a swarm could have, on this computer or on the hub'
+    list:'list what is served and what is on the disk'
   )
   _describe 'potluck models commands' _commands
 }
@@ -110,7 +110,7 @@ _shtab_potluck_programs_commands() {
   local _commands=(
     always:'always step aside while it runs'
     judge:'remove it from both lists, and judge it by what it does'
-    list:'running programs, and both lists'
+    list:'list running programs and those on your two lists'
     never:'never step aside for it'
   )
   _describe 'potluck programs commands' _commands

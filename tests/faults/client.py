@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import torch
-from potluck_gateway.answers.completion import quiet
+from potluck_gateway.answers.completion import silence_transformers
 from transformers import AutoModelForCausalLM
 from transformers.generation.streamers import BaseStreamer
 
@@ -38,7 +38,7 @@ class _Pause(BaseStreamer):  # type: ignore[misc]
 
 
 def main(invite: str, folder: str) -> None:
-    quiet()
+    silence_transformers()
     local = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     with AutoDistributedModelForCausalLM.from_pretrained(folder, swarm=invite) as model:
         _say("ready")

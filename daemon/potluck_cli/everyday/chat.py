@@ -1,13 +1,4 @@
-"""`potluck chat`: lets you talk to a swarm's model in the terminal.
-
-Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never send
-secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an
-answer, and /new starts another conversation.
-
-  potluck chat
-  potluck chat "Write a haiku about autumn."
-  echo "Once upon a time" | potluck chat -
-"""
+"""Lets people talk to a swarm's model in the terminal: `potluck chat`."""
 
 from __future__ import annotations
 
@@ -28,6 +19,7 @@ from potluck_gateway.exchange import ChatMessage
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck_cli.daemon_access import daemon, poll_until_done, wait_until_found
 from potluck_cli.options import add_max_wait, parse_duration, positive, print_json, show_wait
+from potluck_cli.parser import Command, argument
 from potluck_cli.terminal import Terminal, WaitNotice, say
 
 
@@ -39,22 +31,21 @@ class ChatExchange:
     answer: str
 
 
-RESULT = ChatExchange
-
-
 Ask = Callable[[tuple[ChatMessage, ...]], Iterator[str]]
 """Yields the parts of the answer to a conversation as they arrive."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("message", metavar="MESSAGE", nargs="?", help="ask this and exit; - reads standard input")
-    parser.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)")
-    parser.add_argument("--system", metavar="TEXT", help="tell the model how to behave")
-    parser.add_argument("--max-tokens", type=positive, metavar="N", help="longest answer (default: chat.max_tokens)")
-    add_max_wait(parser)
+def chat(args: argparse.Namespace) -> int:
+    """Talk to a swarm's model in the terminal.
 
+    Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never
+    send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D,
+    Ctrl-C stops an answer, and /new starts another conversation.
 
-def run(args: argparse.Namespace) -> int:
+      potluck chat
+      potluck chat "Write a haiku about autumn."
+      echo "Once upon a time" | potluck chat -
+    """
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
     max_wait_s = parse_duration(args.max_wait)
@@ -144,3 +135,16 @@ def _answer(ask: Ask, messages: tuple[ChatMessage, ...], parts: list[str], *, sh
                 say(part.lstrip() if is_start else part, end="", flush=True)
     if shows:
         say()
+
+
+COMMANDS = {
+    "chat": Command(
+        chat,
+        ChatExchange,
+        argument("message", metavar="MESSAGE", nargs="?", help="ask this and exit; - reads standard input"),
+        argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)"),
+        argument("--system", metavar="TEXT", help="tell the model how to behave"),
+        argument("--max-tokens", type=positive, metavar="N", help="longest answer (default: chat.max_tokens)"),
+        add_max_wait,
+    ),
+}

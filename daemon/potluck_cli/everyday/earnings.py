@@ -1,16 +1,4 @@
-"""`potluck earnings`: reports what this machine gave, what that cost, and the points for it.
-
-Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods.
-Clients sign for points: one is a million parameter-tokens, so a token through a layer of 200 million parameters is 200
-points, a backward pass twice that. Points move your requests up the queue of those you served.
-They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its
-cost uses your own price (limits.price_kwh).
-
-  potluck earnings
-  potluck earnings --by day -n 7
-  potluck earnings --by month --json
-  potluck earnings --by person
-"""
+"""Reports what this machine gave, what that cost, and the points for it: `potluck earnings`."""
 
 from __future__ import annotations
 
@@ -35,26 +23,29 @@ from potluck.errors import PotluckError
 from potluck.formatting import duration, size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import positive, print_result
+from potluck_cli.parser import Command, argument
 from potluck_cli.terminal import Terminal
 
-RESULT = (Earnings, EarningsSeries, EarningsGroups)
-
-_ID_LETTERS = 8  # of a key that are shown
+_ID_LETTERS = 8  # shown letters of a key
 _GROUPS = {"model": earnings.BY_MODEL, "person": earnings.BY_PERSON}
 _FORMATS = {Period.HOUR: "%a %H:%M", Period.DAY: "%a %d %b", Period.WEEK: "week of %d %b", Period.MONTH: "%B %Y"}
 _COLUMNS = ("WHEN", "EARNED", "RECEIVED", "TOKENS", "PEOPLE", "SERVED", "UPLOAD", "DOWNLOAD", "ENERGY", "COST")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--by",
-        choices=(*map(str, Period), *_GROUPS),
-        help="one line for each of the last N, or for each model or person",
-    )
-    parser.add_argument("-n", type=positive, default=14, metavar="N", dest="count", help="how many (default: 14)")
+def report_earnings(args: argparse.Namespace) -> int:
+    """Report what this machine gave, what that cost, and the points for it.
 
+    Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last
+    periods. Clients sign for points: one is a million parameter-tokens, so a token through a layer of 200 million
+    parameters is 200 points, a backward pass twice that. Points move your requests up the queue of those you
+    served. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else
+    estimated; its cost uses your own price (limits.price_kwh).
 
-def run(args: argparse.Namespace) -> int:
+      potluck earnings
+      potluck earnings --by day -n 7
+      potluck earnings --by month --json
+      potluck earnings --by person
+    """
     client = daemon()
     if args.by in _GROUPS:
         groups = client.call(_GROUPS[args.by], earnings.GroupParams(0, min(args.count, MAX_PERIODS)))
@@ -63,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
         rows = [(name, *_points(group.sums), str(group.sums.tokens)) for name, group in named]
         return print_result(args, groups, Terminal().table((args.by.upper(), "EARNED", "RECEIVED", "TOKENS"), rows))
     if args.by is not None:
-        wanted = SeriesParams(Period(args.by), min(args.count, MAX_PERIODS))
-        series = client.call(earnings.SERIES, wanted)
-        names = [time.strftime(_FORMATS[wanted.period], time.localtime(sums.start)) for sums in series.periods]
+        params = SeriesParams(Period(args.by), min(args.count, MAX_PERIODS))
+        series = client.call(earnings.SERIES, params)
+        names = [time.strftime(_FORMATS[params.period], time.localtime(sums.start)) for sums in series.periods]
         return print_result(args, series, _table(names, series.periods))
     now = client.call(earnings.SUMMARY)
     return print_result(args, now, _page(now))
@@ -106,3 +97,17 @@ def _cells(sums: Sums) -> tuple[str, ...]:
     traffic = (size(sums.sent_bytes), size(sums.received_bytes))
     served = (str(sums.tokens), str(sums.people), duration(sums.served_s))
     return (*served, *traffic, f"{sums.energy_wh / 1000:.3f} kWh", cost)
+
+
+COMMANDS = {
+    "earnings": Command(
+        report_earnings,
+        (Earnings, EarningsSeries, EarningsGroups),
+        argument(
+            "--by",
+            choices=(*map(str, Period), *_GROUPS),
+            help="one line for each of the last N, or for each model or person",
+        ),
+        argument("-n", type=positive, default=14, metavar="N", dest="count", help="how many (default: 14)"),
+    ),
+}

@@ -22,7 +22,7 @@ from potluck_daemon.accounting.backup import back_up, restore
 
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import print_result
-from potluck_cli.parser import Subcommand, argument
+from potluck_cli.parser import Command, CommandGroup, argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,11 @@ def _restore(args: argparse.Namespace) -> int:
 
 
 _BACKUP = argument("file", metavar="FILE", help="the backup")
-ACTIONS = {
-    "check": Subcommand(_check, LedgerCheck),
-    "backup": Subcommand(_back_up, Moved, _BACKUP),
-    "restore": Subcommand(
+_ACTIONS = {
+    "check": Command(_check, LedgerCheck),
+    "backup": Command(_back_up, Moved, _BACKUP),
+    "restore": Command(
         _restore, Moved, _BACKUP, argument("--replace", action="store_true", help="set aside the ledger that is here")
     ),
 }
+COMMANDS = {"ledger": CommandGroup(__doc__, _ACTIONS)}

@@ -1,31 +1,32 @@
-"""`potluck status`: shows this machine's part in the swarm on one page.
-
-Show what this machine does for the swarm right now, and why: state, layers, speed, load, and what it looks out for.
-
-  potluck status
-  potluck status --json
-"""
+"""Shows this machine's part in the swarm on one page, once or live: `potluck status` and `potluck top`."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from potluck_control.api import schema
+from potluck_control.api.client import ControlClient
 from potluck_control.api.schema import AuditStatus, ProbeState, ProbeStatus, Status, SwarmStatus
-from potluck_control.processes.engine_report import NetworkReport
+from potluck_control.processes.engine_report import EngineMetrics, NetworkReport
 from potluck_control.states import Reason, State
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.sensors import read_temperatures
 
+from potluck.errors import PotluckError
 from potluck.formatting import count, duration, part_size, size
 from potluck_cli.daemon_access import daemon
-from potluck_cli.options import clock, print_result
+from potluck_cli.options import clock, positive, print_json, print_result
+from potluck_cli.parser import Command, argument
 from potluck_cli.swarm.overview import leader_heard, speed_lines
-from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip, wrapped
-
-RESULT = Status
+from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, shown_in_style, strip, wrapped
 
 _STYLES = {
     State.SERVING: (Style.BOLD, Style.GREEN),
@@ -35,22 +36,34 @@ _STYLES = {
 }
 _MAX_STRIP_LETTERS = 100
 _BAR_LETTERS, _BAR_TEXT = 20, 24
-_INDENT = 13  # of what stands beside the names
+_INDENT = 13  # columns before the text beside a name
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # another screen without cursor, and back
+_LEVELS = "▁▂▃▄▅▆▇█"
+_KEPT = 60
 
 
-def run(args: argparse.Namespace) -> int:
+def status(args: argparse.Namespace) -> int:
+    """Show what this machine does for the swarm.
+
+    Show what this machine does for the swarm right now, and why: state, layers, speed, load, and what it looks out
+    for.
+
+      potluck status
+      potluck status --json
+    """
     status = daemon().call(schema.STATUS)
-    return print_result(args, status, page(status, Terminal(), time.time()))
+    return print_result(args, status, status_page(status, Terminal(), time.time()))
 
 
-def page(status: Status, terminal: Terminal, now: float) -> list[str]:
-    """Return the lines of the page, within the width of a terminal."""
+def status_page(status: Status, terminal: Terminal, now: float) -> list[str]:
+    """Return the lines of the status_page, within the width of a terminal."""
     width = terminal.width
     head = terminal.styled(f"● {status.text}", *_STYLES.get(status.state, (Style.BOLD,)))
     when = f"until {clock(status.until, now)}" if status.until else f"for {duration(now - status.since)}"
     ends = [terminal.faint(f"  It ends {status.ends}.")] if status.ends else []
     lines = [*wrapped(f"{head}  {terminal.faint(when)}", width, 2), *ends, ""]
-    for name, text in _rows(status, terminal, now):
+    for name, text in _status_rows(status, terminal, now):
         lines += row(name, text, terminal)
     notices = (terminal.styled(f"  ! {notice}", Style.YELLOW) for notice in status.notices)
     return [*lines, *(line for notice in notices for line in wrapped(notice, width, 4))]
@@ -62,11 +75,11 @@ def row(name: str, text: str, terminal: Terminal) -> list[str]:
 
 
 def room(terminal: Terminal) -> int | None:
-    """Return how many letters fit beside the names; None: any number."""
+    """Return how many letters fit beside the names, or None for any number."""
     return None if terminal.width is None else terminal.width - _INDENT
 
 
-def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
+def _status_rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
     if status.swarm is not None:
         yield from _swarm_rows(status.swarm, terminal, now)
         yield from (("members" if number == 0 else "", line) for number, line in enumerate(_membership(status, now)))
@@ -96,7 +109,7 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
 
 
 def _checks(audits: AuditStatus) -> str:
-    """Say what came of recomputing pieces of this computer's own answers."""
+    """Return the results of recomputing pieces of this computer's own answers."""
     found = [f"{count(audits.checked, 'piece')} of your answers checked by other servers"]
     if audits.undecided:
         found.append(f"{audits.undecided:,} differed and nobody could tell which is right")
@@ -108,7 +121,7 @@ def _checks(audits: AuditStatus) -> str:
 
 
 def _detectors(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[str]:
-    """Name detectors that see something or failed, and count the others; `--json` lists them all."""
+    """Yield detectors that see something or failed, and a count of the others; `--json` lists them all."""
     for probe in probes:
         if probe.state in (ProbeState.SEEN, ProbeState.FAILED):
             yield terminal.styled(f"{probe.name}: {probe.state} ({probe.detail})", Style.YELLOW)
@@ -189,3 +202,136 @@ def _bar_letters(free: int) -> int:
 def _bar(share: float, letters: int) -> str:
     filled = round(min(max(share, 0.0), 1.0) * letters)
     return "█" * filled + "·" * (letters - filled)
+
+
+@dataclass(frozen=True, slots=True)
+class Temperature:
+    """The temperature of a processor or GPU of this machine."""
+
+    name: str
+    celsius: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopSample:
+    """A sample of one moment; `engine` is null while no engine runs."""
+
+    status: Status
+    engine: EngineMetrics | None
+    temperatures: tuple[Temperature, ...]
+
+
+def top(args: argparse.Namespace) -> int:
+    """Show what this machine does, live.
+
+    Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows
+    the speed of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.
+
+      potluck top
+      potluck top -n 10 --json              ten samples, one per line
+    """
+    terminal = Terminal()
+    client = daemon()
+    shows_page = terminal.can_move and not args.json
+    if shows_page:
+        terminal.control(_ENTER)
+    try:
+        speeds: list[float] = []
+        for number, sample in enumerate(samples(client), 1):
+            speeds = [*speeds, sample.status.tokens_per_s][-_KEPT:]
+            if args.json:
+                print_json(sample)
+            elif shows_page:
+                _paint(sample, speeds, terminal)
+            else:
+                terminal.line(one_line(sample, time.time()))
+            if number == args.count:
+                break
+    finally:
+        if shows_page:
+            terminal.control(_LEAVE)
+    return 0
+
+
+def samples(client: ControlClient) -> Iterator[TopSample]:
+    """Yield a sample for each status that the daemon sends, about one per second."""
+    reader = NvmlReader()
+    with asyncio.Runner() as runner:
+        for event in client.events():
+            if isinstance(event, Status):
+                yield TopSample(event, _metrics(client, event), tuple(runner.run(_temperatures(reader))))
+
+
+def one_line(sample: TopSample, now: float) -> str:
+    """Return a sample as one line, for terminals without cursor movement."""
+    status, load = sample.status, sample.status.load
+    when = time.strftime("%H:%M:%S", time.localtime(now))
+    counts = f"{status.sessions} sessions  {status.tokens_per_s:.1f} tokens/s  {_queue(sample.engine)}"
+    gpu = f"  gpu {load.gpu_percent:.0f} %" if load.gpu_percent is not None else ""
+    used = size(load.memory_used_bytes)
+    hot = "".join(f"  {item.celsius:.0f} °C" for item in sample.temperatures)
+    return f"{when}  {status.state}  {counts}  cpu {load.cpu_percent:.0f} %{gpu}  {used}{hot}  {status.text}"
+
+
+def sparkline(values: list[float]) -> str:
+    """Return a block character for each value, as high as its share of the largest."""
+    top = max(values, default=0.0)
+    if top <= 0:
+        return _LEVELS[0] * len(values)
+    return "".join(_LEVELS[round(value / top * (len(_LEVELS) - 1))] for value in values)
+
+
+def _metrics(client: ControlClient, status: Status) -> EngineMetrics | None:
+    if status.engine.pid is None:
+        return None
+    try:
+        return client.call(schema.METRICS).engine
+    except PotluckError:  # the engine ended in between, or the daemon is older
+        return None
+
+
+async def _temperatures(reader: NvmlReader) -> list[Temperature]:
+    found = [Temperature(str(name), celsius) for _, name, _, celsius in read_temperatures(Path("/sys"))]
+    gpus = await reader.gpus()
+    return found + [Temperature(gpu.name, gpu.temperature_c) for gpu in gpus if gpu.temperature_c is not None]
+
+
+def _queue(engine: EngineMetrics | None) -> str:
+    if engine is None:
+        return "no queue"
+    waiting = f", {engine.waiting_for_pages} wait for pages" if engine.waiting_for_pages else ""
+    return f"{engine.queued_steps} steps of {engine.queued_tokens} tokens wait{waiting}"
+
+
+def _pages(engine: EngineMetrics | None) -> str:
+    if engine is None or not engine.pages.total:
+        return "none"
+    pages = engine.pages
+    spilled = f", {pages.spilled} spilled" if pages.spilled else ""
+    return f"{pages.used} of {pages.total} used, {pages.free} free{spilled}"
+
+
+def _paint(sample: TopSample, speeds: list[float], terminal: Terminal) -> None:
+    """Overwrite the old page line by line, so that nothing flickers, within the size of the terminal."""
+    height = shutil.get_terminal_size().lines
+    hot = ", ".join(f"{item.name} {item.celsius:.0f} °C" for item in sample.temperatures) or "no sensors"
+    rows = (
+        ("queue", _queue(sample.engine)),
+        ("pages", _pages(sample.engine)),
+        ("heat", hot),
+        ("tokens/s", sparkline(speeds[-(room(terminal) or _KEPT) :])),
+    )
+    live = [line for name, text in rows for line in row(name, text, terminal)]
+    lines = status_page(sample.status, terminal, time.time())
+    lines = [*lines[: max(height - 1 - len(live), 1)], *live][: max(height - 1, 1)]
+    terminal.control(_HOME + "".join(f"{shown_in_style(line)}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)
+
+
+COMMANDS = {
+    "status": Command(status, Status),
+    "top": Command(
+        top,
+        TopSample,
+        argument("-n", type=positive, metavar="N", dest="count", help="end after N samples"),
+    ),
+}

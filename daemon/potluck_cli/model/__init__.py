@@ -1,0 +1,1 @@
+"""Commands about models: what is stored and served, completions, and what a token costs."""

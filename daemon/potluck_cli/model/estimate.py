@@ -1,15 +1,4 @@
-"""`potluck estimate`: tells what a token costs on this machine alone and through the swarm, and which to use.
-
-Tell what a token of a swarm's model costs on this machine alone, where weights that do not fit into memory are read
-from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some
-seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here
-either way and are left out, and so are drafts, which help both.
-
-  potluck estimate owner/model
-  potluck estimate ./llama-70b --quantization int4 --rows 32
-  potluck estimate owner/model --max-memory cpu=8GiB --folder /mnt/fast
-  potluck estimate owner/model --json | jq .speedup
-"""
+"""Compares this machine alone with the swarm: `potluck estimate`."""
 
 from __future__ import annotations
 
@@ -27,6 +16,7 @@ from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.daemon_access import with_own_daemon
 from potluck_cli.options import add_max_wait, model_of, parse_duration, positive, print_result, setting_reader
+from potluck_cli.parser import Command, argument
 from potluck_cli.swarm.overview import short_id
 from potluck_cli.swarm_choice import add_swarm, brings_invite, known_swarms, swarm_of
 from potluck_cli.terminal import WaitNotice, ending_at_once
@@ -98,31 +88,19 @@ class Estimate:
     use: str
 
 
-RESULT = Estimate
+def estimate(args: argparse.Namespace) -> int:
+    """Tell what a token costs here and through the swarm.
 
+    Tell what a token of a swarm's model costs on this machine alone, where weights that do not fit into memory are
+    read from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now,
+    for some seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the
+    head run here either way and are left out, and so are drafts, which help both.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model that a swarm of yours serves, or your folder of it")
-    add_swarm(parser)
-    parser.add_argument("--rows", type=positive, default=1, metavar="N", help="texts at once (default: %(default)s)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, mps, ... (default: the fastest)")
-    parser.add_argument(
-        "--quantization", default="none", choices=QUANTIZATIONS, help="of the weights on this machine (default: none)"
-    )
-    parser.add_argument(
-        "--max-memory",
-        type=setting_reader(entry_of("serve.max_memory")),
-        default="",
-        metavar="DEVICE=SIZE,...",
-        help="such as cuda:0=10GiB,cpu=20GiB, for weights (default: what an engine would take now)",
-    )
-    parser.add_argument(
-        "--folder", type=Path, metavar="DIR", help="on the disk that the weights would be read from (default: a cache)"
-    )
-    add_max_wait(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+      potluck estimate owner/model
+      potluck estimate ./llama-70b --quantization int4 --rows 32
+      potluck estimate owner/model --max-memory cpu=8GiB --folder /mnt/fast
+      potluck estimate owner/model --json | jq .speedup
+    """
     membership = with_own_daemon(_swarm_with(args))
     name = model_of(args.model if Path(args.model).is_dir() else None, membership.swarm)
     max_wait_s = parse_duration(args.max_wait)
@@ -272,3 +250,35 @@ def _page(found: Estimate) -> list[str]:
 
 def _pace(tokens_per_s: float, step_s: float) -> str:
     return f"{rounded(tokens_per_s)} tokens/s, {rounded(1000 * step_s)} ms a step"
+
+
+COMMANDS = {
+    "estimate": Command(
+        estimate,
+        Estimate,
+        argument("model", metavar="MODEL", help="a model that a swarm of yours serves, or your folder of it"),
+        add_swarm,
+        argument("--rows", type=positive, default=1, metavar="N", help="texts at once (default: %(default)s)"),
+        argument("--device", default="auto", help="cpu, cuda, mps, ... (default: the fastest)"),
+        argument(
+            "--quantization",
+            default="none",
+            choices=QUANTIZATIONS,
+            help="of the weights on this machine (default: none)",
+        ),
+        argument(
+            "--max-memory",
+            type=setting_reader(entry_of("serve.max_memory")),
+            default="",
+            metavar="DEVICE=SIZE,...",
+            help="such as cuda:0=10GiB,cpu=20GiB, for weights (default: what an engine would take now)",
+        ),
+        argument(
+            "--folder",
+            type=Path,
+            metavar="DIR",
+            help="on the disk that the weights would be read from (default: a cache)",
+        ),
+        add_max_wait,
+    ),
+}

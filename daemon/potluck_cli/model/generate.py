@@ -1,21 +1,11 @@
-"""`potluck generate`: lets a swarm complete a prompt.
-
-Let a swarm complete a prompt. The model's embeddings and head run here, its layers in the swarm. A running daemon keeps
-them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what
-you write, so never send secrets through people you do not trust.
-
-  potluck generate --swarm friends "Once upon a time"
-  potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
-  potluck generate --json "1, 2, 3," | jq -r .completion
-  potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
-  potluck generate - < prompt.txt
-"""
+"""Lets a swarm complete a prompt: `potluck generate`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from potluck_control.api.client import ControlClient
 from potluck_control.methods import gateway
@@ -31,9 +21,13 @@ from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.daemon_access import daemon, hello_or_none, own_settings, with_own_daemon
 from potluck_cli.everyday.chat import wait_until_ready
 from potluck_cli.options import add_max_wait, model_of, parse_duration, positive, print_json, show_wait
+from potluck_cli.parser import Command, argument
 from potluck_cli.swarm.overview import short_id
 from potluck_cli.swarm_choice import add_swarm, brings_invite, is_service_user, swarm_of
 from potluck_cli.terminal import WaitNotice, ending_at_once, say
+
+if TYPE_CHECKING:
+    from potluck.client import ClientConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +50,19 @@ class Generated:
     route: tuple[GeneratedHop, ...]
 
 
-RESULT = Generated
+def generate(args: argparse.Namespace) -> int:
+    """Let a swarm complete a prompt.
 
+    Let a swarm complete a prompt. The model's embeddings and head run here, its layers in the swarm. A running
+    daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers
+    you use can read what you write, so never send secrets through people you do not trust.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prompt", metavar="PROMPT", help="the text to continue; - reads standard input")
-    add_swarm(parser)
-    parser.add_argument("--model", help="folder or hub name of the swarm's model (default: as the swarm names it)")
-    parser.add_argument("--max-new-tokens", type=positive, default=64, metavar="N", help="default: %(default)s")
-    parser.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: greedy (default)")
-    parser.add_argument("--seed", type=int, help="seed of the sampling, to get the same text again")
-    parser.add_argument("--adapter", metavar="NAME|HASH", help="use this LoRA adapter of the servers")
-    parser.add_argument(
-        "--quantization", choices=QUANTIZATIONS, help="use only servers with such weights (default: what most have)"
-    )
-    add_max_wait(parser)
-    parser.add_argument(
-        "--stream",
-        action=argparse.BooleanOptionalAction,
-        default=sys.stdout.isatty(),
-        help="show words as they come (default: on a terminal)",
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+      potluck generate --swarm friends "Once upon a time"
+      potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
+      potluck generate --json "1, 2, 3," | jq -r .completion
+      potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
+      potluck generate - < prompt.txt
+    """
     args.max_wait_s = parse_duration(args.max_wait)
     membership = swarm_of(args)
     args.prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
@@ -158,38 +141,30 @@ def _by_own_client(args: argparse.Namespace, membership: Membership, shown: _Sho
             TokenDecoder,
             check_length,
             complete,
-            quiet,
+            silence_transformers,
         )
         from potluck_gateway.exchange import Sampling
 
         from potluck.blocks.accelerators import limit_threads
         from potluck.checkpoint.source import open_checkpoint
-        from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+        from potluck.client import AutoDistributedModelForCausalLM
         from potluck.client.session.reports import wait_text
 
-        quiet()
+        silence_transformers()
         limit_threads()
         checkpoint = open_checkpoint(name, revision=membership.swarm.revision, progress=True)
         text = TextTokenizer(checkpoint.folder)
         tokens = text.encode(args.prompt)
-        check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
+        check_length(tokens, checkpoint.config)  # refuse before anything slow starts
         demands = {"adapter": args.adapter, "quantization": args.quantization}
-        settings = own_settings()
-        config = ClientConfig(
-            max_wait_s=args.max_wait_s,
-            on_waiting=_show_joining,
-            finds_nearby=settings.serve.find_nearby,
-            audits=settings.gateway.audits,
-            on_wrong=show_wait,
-            record=record_work if hello_or_none() is not None else None,
-        )
+        config = _client_config(args.max_wait_s)
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with shown.wait, model:
         decoder = TokenDecoder(text, tokens[0].tolist())
         model.tell_waits(lambda missing: show_wait(str(wait_text(missing))) if missing else None)
 
         def show(completion: Completion) -> None:
-            shown(decoder.take(completion.tokens[-1]))
+            shown(decoder.add(completion.tokens[-1]))
 
         sampling = Sampling(args.temperature, seed=args.seed)
         options = Options(args.max_new_tokens, sampling=sampling, drafts=True)
@@ -200,8 +175,22 @@ def _by_own_client(args: argparse.Namespace, membership: Membership, shown: _Sho
         for report in route
         for hop in report.hops
     )
-    shown(decoder.rest())
+    shown(decoder.flush())
     return Generated(args.prompt, shown.text, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
+
+
+def _client_config(max_wait_s: float) -> ClientConfig:
+    from potluck.client import ClientConfig
+
+    settings = own_settings()
+    return ClientConfig(
+        max_wait_s=max_wait_s,
+        on_waiting=_show_joining,
+        finds_nearby=settings.serve.find_nearby,
+        audits=settings.gateway.audits,
+        on_wrong=show_wait,
+        record=record_work if hello_or_none() is not None else None,
+    )
 
 
 def _show_joining(reason: TryAgainError | None) -> None:
@@ -219,3 +208,28 @@ def _temperature(text: str) -> float:
     if not 0 <= value <= 100:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to 100, not {text!r}")
     return value
+
+
+COMMANDS = {
+    "generate": Command(
+        generate,
+        Generated,
+        argument("prompt", metavar="PROMPT", help="the text to continue; - reads standard input"),
+        add_swarm,
+        argument("--model", help="folder or hub name of the swarm's model (default: as the swarm names it)"),
+        argument("--max-new-tokens", type=positive, default=64, metavar="N", help="default: %(default)s"),
+        argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0: greedy (default)"),
+        argument("--seed", type=int, help="seed of the sampling, to get the same text again"),
+        argument("--adapter", metavar="NAME|HASH", help="use this LoRA adapter of the servers"),
+        argument(
+            "--quantization", choices=QUANTIZATIONS, help="use only servers with such weights (default: what most have)"
+        ),
+        add_max_wait,
+        argument(
+            "--stream",
+            action=argparse.BooleanOptionalAction,
+            default=sys.stdout.isatty(),
+            help="show words as they come (default: on a terminal)",
+        ),
+    ),
+}

@@ -25,17 +25,17 @@ from potluck.errors import UsageError
 from potluck.formatting import count, layers, part_size, size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import print_result
-from potluck_cli.parser import Subcommand, argument
+from potluck_cli.parser import Command, CommandGroup, argument
 from potluck_cli.terminal import Terminal
 
 
 def _list(args: argparse.Namespace) -> int:
-    """What is served, and on the disk."""
+    """List what is served and what is on the disk."""
     return print_result(args, daemon().call(models.LIST), _page)
 
 
 def _find(args: argparse.Namespace) -> int:
-    """Models that a swarm could have, on this computer or on the hub."""
+    """Find models that a swarm could have, on this computer or on the hub."""
     if args.words and args.folder:
         raise UsageError("WORDS are for the hub, and --folder is for this computer", hint="leave one of them out")
     if args.words:
@@ -117,13 +117,14 @@ def _add_deleted(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="even if a swarm you joined runs the model")
 
 
-ACTIONS = {
-    "list": Subcommand(_list, models.Models),
-    "find": Subcommand(
+_ACTIONS = {
+    "list": Command(_list, models.Models),
+    "find": Command(
         _find,
         models.ModelChoices,
         argument("words", metavar="WORDS", nargs="?", help="a part of a name on the hub (default: this computer)"),
         argument("--folder", metavar="DIR", help="look in this folder instead"),
     ),
-    "delete": Subcommand(_delete, models.Deleted, _add_deleted),
+    "delete": Command(_delete, models.Deleted, _add_deleted),
 }
+COMMANDS = {"models": CommandGroup(__doc__, _ACTIONS)}

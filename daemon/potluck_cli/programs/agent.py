@@ -1,14 +1,6 @@
-"""Puts lines into configuration files of other programs, and keeps everything else that is in them. Pure.
+"""Sets other programs up to use the swarm's model: `potluck agent`.
 
-`potluck agent`: sets another program up to use the swarm's model, with a key of its own.
-
-Print the few lines with which a program uses the swarm's model, or write them into its configuration. The program gets
-a key of its own, named after it; an earlier key of that name ends. Without NAME, list the programs. A file that is
-changed keeps everything else, and its copy lies beside it.
-
-  potluck agent
-  potluck agent claude
-  potluck agent codex --write
+A program's configuration file keeps everything else that is in it.
 """
 
 from __future__ import annotations
@@ -36,82 +28,25 @@ from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck_cli.daemon_access import daemon, own_settings
 from potluck_cli.options import print_result
+from potluck_cli.parser import Command, argument
 from potluck_cli.terminal import Terminal
 
-
-def merged_text(name: str, old: str, new: str) -> str:
-    """Return the text `old` of the file `name` with the entries of `new`. Raises ValueError if it can't be read."""
-    match PurePath(name).suffix:
-        case ".json":
-            return json.dumps(_joined(json.loads(old or "{}"), json.loads(new)), indent=2, ensure_ascii=False) + "\n"
-        case ".toml":
-            return tomlkit.dumps(_joined(tomlkit.parse(old), tomlkit.parse(new)))
-        case _:
-            return _merged_yaml(old, new)
-
-
-def _joined(old: Any, new: Any) -> Any:
-    """Return `old` with what is in `new`, whose entry for Potluck replaces an earlier one.
-
-    Raises ValueError unless both are mappings.
-    """
-    if not isinstance(old, MutableMapping):
-        raise ValueError("expected a mapping")
-    for key, value in new.items():
-        is_shared = isinstance(value, MutableMapping) and key in old and key.lower() != "potluck"
-        old[key] = _joined(old[key], value) if is_shared else value
-    return old
-
-
-_LINE = re.compile(r"[ \t#-].*|[\w.-]+:( .*)?|")
-_ENTRY = re.compile(r"^([\w-]+):.*\n((?:  .*\n)*)", re.MULTILINE)
-_SPLIT = re.compile(r"^( *)- name: Potluck\n(?:\1 +.*\n)*(?: *#.*\n|\n)+\1 +[^\s#-]", re.MULTILINE)
-_OURS = re.compile(r"^( *)- name: Potluck\n(?:\1 +.*\n)*", re.MULTILINE)
-
-
-def _check_plain(key: str, old: str, *, is_list: bool) -> None:
-    """Raise ValueError where the lines of an entry are of a kind that is not replaced line by line."""
-    found = re.findall(rf"^{key}:.*\n(?=(.*))", old, re.MULTILINE)
-    following = r" *- .*| +#.*|[\w.-]+:.*|" if is_list else r"\S.*|"
-    if len(found) > 1 or any(not re.fullmatch(following, line) for line in found):
-        raise ValueError(repr(key))
-    if is_list and (_SPLIT.search(old) or "name: Potluck\n" in _OURS.sub("", old)):
-        raise ValueError("'- name: Potluck'")
-
-
-def _merged_yaml(old: str, new: str) -> str:
-    """Return `old` with the top-level entries of `new`: values in a line, or the items of a list.
-
-    It keeps comments, which a YAML library would lose.
-    """
-    old = "".join(f"{line}\n" for line in old.splitlines())
-    if wrong := [line for line in old.splitlines() if not _LINE.fullmatch(line)]:
-        raise ValueError(repr(wrong[0]))
-    for entry in _ENTRY.finditer(new):
-        key, items = entry.groups()
-        before, content = rf"^{key}:.*\n", entry[0]
-        _check_plain(key, old, is_list=bool(items))
-        if items:
-            old, before = _OURS.sub("", old), rf"^{key}:(?: \[\])?\n"
-            indent = re.search(rf"^{key}:\n( *)- ", old, re.MULTILINE)
-            content = f"{key}:\n" + re.sub("^  ", indent[1] if indent else "  ", items, flags=re.MULTILINE)
-        changed, count = re.subn(before, content.replace("\\", r"\\"), old, count=1, flags=re.MULTILINE)
-        if not count and re.search(rf"^{key}:", old, re.MULTILINE):
-            raise ValueError(repr(key))
-        old = changed if count else old + content
-    return old
+_YAML_LINE = re.compile(r"[ \t#-].*|[\w.-]+:( .*)?|")
+_YAML_ENTRY = re.compile(r"^([\w-]+):.*\n((?:  .*\n)*)", re.MULTILINE)
+_SPLIT_ITEM = re.compile(r"^( *)- name: Potluck\n(?:\1 +.*\n)*(?: *#.*\n|\n)+\1 +[^\s#-]", re.MULTILINE)
+_OWN_ITEM = re.compile(r"^( *)- name: Potluck\n(?:\1 +.*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A program, and what it needs. Without NAME, nothing but `name`, `program` and `file` is told."""
+    """A program, and what it needs. Without NAME, only `name`, `program` and `file` are given."""
 
     name: str
     program: str
-    file: str  # its configuration; empty: it keeps that itself
-    content: str = ""  # for `file`, or to be entered in the program
+    file: str  # its configuration file; empty: it has none that can be written
+    content: str = ""  # the lines for `file`, or to enter in the program
     then: str = ""  # lines for a terminal
-    is_running: bool = False  # the gateway
+    is_running: bool = False  # the gateway runs
     replaces_key: bool = False  # an earlier key of this name no longer works
     is_written: bool = False
     backup: str = ""  # the file as it was
@@ -119,19 +54,22 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Agents:
+    """All programs, or the one that was set up."""
+
     agents: tuple[Agent, ...]
 
 
-RESULT = Agents
+def set_up_agent(args: argparse.Namespace) -> int:
+    """Set another program up to use the swarm, with a key of its own.
 
+    Print the few lines with which a program uses the swarm's model, or write them into its configuration. The
+    program gets a key of its own, named after it; an earlier key of that name ends. Without NAME, list the
+    programs. A file that is changed keeps everything else, and its copy lies beside it.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    names = [recipe.name for recipe in RECIPES]
-    parser.add_argument("name", nargs="?", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
-    parser.add_argument("--write", action="store_true", help="write the lines into the program's configuration")
-
-
-def run(args: argparse.Namespace) -> int:
+      potluck agent
+      potluck agent claude
+      potluck agent codex --write
+    """
     listed = tuple(Agent(each.name, each.program, f"~/{each.file}" if each.file else "") for each in RECIPES)
     if args.name is None:
         rows = [(each.name, each.program, each.file) for each in listed]
@@ -206,3 +144,71 @@ def _lines(agent: Agent, recipe: Recipe) -> Iterator[str]:
         yield f"The earlier key {agent.name} no longer works."
     if not agent.is_running:
         yield "The gateway does not run. Start it: potluck gateway start --stay"
+
+
+def merged_text(name: str, old: str, new: str) -> str:
+    """Return the text `old` of the file `name` with the entries of `new`. Raises ValueError if it can't be read."""
+    match PurePath(name).suffix:
+        case ".json":
+            return json.dumps(_joined(json.loads(old or "{}"), json.loads(new)), indent=2, ensure_ascii=False) + "\n"
+        case ".toml":
+            return tomlkit.dumps(_joined(tomlkit.parse(old), tomlkit.parse(new)))
+        case _:
+            return _merged_yaml(old, new)
+
+
+def _joined(old: Any, new: Any) -> Any:
+    """Return `old` with the entries of `new`. An entry for Potluck replaces an earlier one.
+
+    Raises ValueError unless both are mappings.
+    """
+    if not isinstance(old, MutableMapping):
+        raise ValueError("expected a mapping")
+    for key, value in new.items():
+        is_shared = isinstance(value, MutableMapping) and key in old and key.lower() != "potluck"
+        old[key] = _joined(old[key], value) if is_shared else value
+    return old
+
+
+def _check_plain(key: str, old: str, *, is_list: bool) -> None:
+    """Raise ValueError if an entry cannot be replaced line by line."""
+    found = re.findall(rf"^{key}:.*\n(?=(.*))", old, re.MULTILINE)
+    following = r" *- .*| +#.*|[\w.-]+:.*|" if is_list else r"\S.*|"
+    if len(found) > 1 or any(not re.fullmatch(following, line) for line in found):
+        raise ValueError(repr(key))
+    if is_list and (_SPLIT_ITEM.search(old) or "name: Potluck\n" in _OWN_ITEM.sub("", old)):
+        raise ValueError("'- name: Potluck'")
+
+
+def _merged_yaml(old: str, new: str) -> str:
+    """Return `old` with the top-level entries of `new`: values in a line, or the items of a list.
+
+    Comments stay, which a YAML library would drop.
+    """
+    old = "".join(f"{line}\n" for line in old.splitlines())
+    if wrong := [line for line in old.splitlines() if not _YAML_LINE.fullmatch(line)]:
+        raise ValueError(repr(wrong[0]))
+    for entry in _YAML_ENTRY.finditer(new):
+        key, items = entry.groups()
+        before, content = rf"^{key}:.*\n", entry[0]
+        _check_plain(key, old, is_list=bool(items))
+        if items:
+            old, before = _OWN_ITEM.sub("", old), rf"^{key}:(?: \[\])?\n"
+            indent = re.search(rf"^{key}:\n( *)- ", old, re.MULTILINE)
+            content = f"{key}:\n" + re.sub("^  ", indent[1] if indent else "  ", items, flags=re.MULTILINE)
+        changed, count = re.subn(before, content.replace("\\", r"\\"), old, count=1, flags=re.MULTILINE)
+        if not count and re.search(rf"^{key}:", old, re.MULTILINE):
+            raise ValueError(repr(key))
+        old = changed if count else old + content
+    return old
+
+
+_NAMES = [recipe.name for recipe in RECIPES]
+COMMANDS = {
+    "agent": Command(
+        set_up_agent,
+        Agents,
+        argument("name", nargs="?", choices=_NAMES, metavar="NAME", help=f"one of {', '.join(_NAMES)}"),
+        argument("--write", action="store_true", help="write the lines into the program's configuration"),
+    ),
+}

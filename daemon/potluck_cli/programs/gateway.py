@@ -24,7 +24,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList
 from potluck_cli.daemon_access import daemon
 from potluck_cli.everyday.chat import wait_until_ready
 from potluck_cli.options import print_result
-from potluck_cli.parser import Subcommand, argument
+from potluck_cli.parser import Command, CommandGroup, argument
 from potluck_cli.terminal import Terminal
 
 _AFTER_RESTART = "Potluck doesn't start by itself after a restart of this computer: potluck autostart --daemon on"
@@ -38,7 +38,7 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    """Whether it runs, at which address and with which token."""
+    """Show whether it runs, its address and its token."""
     return print_result(args, daemon().call(gateway.STATUS), _lines)
 
 
@@ -88,18 +88,19 @@ def _lines(status: GatewayStatus) -> list[str]:
             return ["The gateway is not running."]
 
 
-ACTIONS = {
-    "start": Subcommand(
+_ACTIONS = {
+    "start": Command(
         _start,
         GatewayStatus,
         argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)"),
         argument("--stay", action="store_true", help="keep it running, from now on always"),
     ),
-    "status": Subcommand(_status, GatewayStatus),
-    "stop": Subcommand(_stop, GatewayStatus),
-    "key": Subcommand(
+    "status": Command(_status, GatewayStatus),
+    "stop": Command(_stop, GatewayStatus),
+    "key": Command(
         _key, MadeKey, argument("name", metavar="NAME", help="what you call it, such as the name of the program")
     ),
-    "keys": Subcommand(_keys, KeyList),
-    "revoke": Subcommand(_revoke, KeyList, argument("name", metavar="NAME", help="which one")),
+    "keys": Command(_keys, KeyList),
+    "revoke": Command(_revoke, KeyList, argument("name", metavar="NAME", help="which one")),
 }
+COMMANDS = {"gateway": CommandGroup(__doc__, _ACTIONS)}

@@ -23,7 +23,7 @@ from potluck.errors import UsageError
 from potluck.formatting import size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import print_result
-from potluck_cli.parser import Subcommand, argument
+from potluck_cli.parser import Command, CommandGroup, argument
 from potluck_cli.terminal import Terminal
 
 _PLACES = {"always": ProgramPlace.ALWAYS, "never": ProgramPlace.NEVER, "judge": ProgramPlace.NONE}
@@ -31,7 +31,7 @@ _SHOWN = {ProgramPlace.ALWAYS: "always", ProgramPlace.NEVER: "never"}
 
 
 def _list(args: argparse.Namespace) -> int:
-    """Running programs, and both lists."""
+    """List running programs and those on your two lists."""
     found = daemon().call(programs.PROGRAMS)
     return print_result(args, found, _page(found) + _questions(daemon().call(schema.STATUS)))
 
@@ -69,11 +69,12 @@ def _page(found: Programs) -> list[str]:
 
 
 _PROGRAM = argument("app", metavar="PROGRAM", help="the executable's name, as `list` shows it")
-ACTIONS = {
-    "list": Subcommand(_list, Programs),
-    "always": Subcommand(_place, PlacedProgram, _PROGRAM, help="always step aside while it runs"),
-    "never": Subcommand(_place, PlacedProgram, _PROGRAM, help="never step aside for it"),
-    "judge": Subcommand(
-        _place, PlacedProgram, _PROGRAM, help="remove it from both lists, and judge it by what it does"
+_ACTIONS = {
+    "list": Command(_list, Programs),
+    "always": Command(_place, PlacedProgram, _PROGRAM, summary="always step aside while it runs"),
+    "never": Command(_place, PlacedProgram, _PROGRAM, summary="never step aside for it"),
+    "judge": Command(
+        _place, PlacedProgram, _PROGRAM, summary="remove it from both lists, and judge it by what it does"
     ),
 }
+COMMANDS = {"programs": CommandGroup(__doc__, _ACTIONS)}

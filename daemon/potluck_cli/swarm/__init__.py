@@ -1,0 +1,1 @@
+"""Commands about swarms: joining, leading, watching and inviting to one, and nodes in the foreground."""

@@ -47,14 +47,14 @@ from potluck.membership.leadership import DEFAULT_SEATS
 from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck_cli.daemon_access import daemon
 from potluck_cli.everyday.ledger import Moved
-from potluck_cli.everyday.start import ensure_started
+from potluck_cli.everyday.start_stop import ensure_started
 from potluck_cli.options import print_result, whole_number
-from potluck_cli.parser import Subcommand, argument
+from potluck_cli.parser import Command, CommandGroup, argument
 from potluck_cli.terminal import Terminal, WaitNotice, agrees, say
 from potluck_cli.upkeep.setup import lacks_engine, make_engine
 
 _LOOK_S = 1.0
-_MOST_NAMED = 3  # of those who found wrong results
+_MOST_NAMED = 3  # most named people who found wrong results
 _MAX_NAME, _MAX_DECISIONS = 64, 1_000_000
 _KINDS = {
     "confirm": "confirmed {about}",
@@ -120,7 +120,7 @@ def _rank(member: methods.Member) -> str:
 
 
 def _to_confirm(found: methods.MembersList) -> list[str]:
-    """Return lines about those for whom the user has to do something."""
+    """Return lines about people for whom the user has to do something."""
     waiting = [member.name for member in found.members if member.waits]
     lines = [f"To let in {', '.join(waiting)}: potluck members confirm NAME"] if waiting else []
     if found.asking:
@@ -324,25 +324,25 @@ _SWARM = argument(
 )
 
 
-def _about_computers(machine_help: str, help: str) -> Subcommand:
-    """Return an action on a person, or on one of their computers."""
+def _about_computers(machine_help: str, help: str) -> Command:
+    """Return the action on a person, or on one of their computers."""
     machine = argument("--machine", type=_name, default="", metavar="NAME", help=machine_help)
-    return Subcommand(_decide, methods.MembersChanged, _PERSON, machine, _SWARM, help=help)
+    return Command(_decide, methods.MembersChanged, _PERSON, machine, _SWARM, summary=help)
 
 
-ACTIONS = {
-    "list": Subcommand(_list, methods.MembersList, _SWARM),
-    "confirm": Subcommand(
+_ACTIONS = {
+    "list": Command(_list, methods.MembersList, _SWARM),
+    "confirm": Command(
         _decide,
         methods.MembersChanged,
         _PERSON,
         _SWARM,
         lambda parser: parser.set_defaults(machine=""),
-        help="let in a person who waits for that",
+        summary="let in a person who waits for that",
     ),
     "remove": _about_computers("remove only this computer", "remove a person, or one of their computers"),
     "dismiss": _about_computers("only about this computer", "hide what was reported about a person's computers"),
-    "promote": Subcommand(
+    "promote": Command(
         _promote,
         methods.MembersChanged,
         _PERSON,
@@ -358,7 +358,7 @@ ACTIONS = {
         ),
         _SWARM,
     ),
-    "demote": Subcommand(
+    "demote": Command(
         _demote,
         methods.MembersChanged,
         _PERSON,
@@ -371,13 +371,13 @@ ACTIONS = {
         argument("--yes", action="store_true", help="don't ask, even if people lose their place by it"),
         _SWARM,
     ),
-    "decisions": Subcommand(_decisions, methods.Decisions, _PERSON, _SWARM),
-    "end-invite": Subcommand(
+    "decisions": Command(_decisions, methods.Decisions, _PERSON, _SWARM),
+    "end-invite": Command(
         _end_invite, methods.MembersChanged, argument("invite", metavar="ID", help="as the list shows it"), _SWARM
     ),
-    "recovery-code": Subcommand(_recovery_code, methods.RecoveryCode, _SWARM),
-    "recover": Subcommand(_recover, methods.MembersChanged, _SWARM),
-    "add-computer": Subcommand(
+    "recovery-code": Command(_recovery_code, methods.RecoveryCode, _SWARM),
+    "recover": Command(_recover, methods.MembersChanged, _SWARM),
+    "add-computer": Command(
         _add_computer,
         computers.MachineInvite,
         argument(
@@ -385,10 +385,11 @@ ACTIONS = {
         ),
         _SWARM,
     ),
-    "backup": Subcommand(_backup, Moved, argument("file", type=Path, metavar="FILE", help="must not exist")),
-    "restore": Subcommand(
+    "backup": Command(_backup, Moved, argument("file", type=Path, metavar="FILE", help="must not exist")),
+    "restore": Command(
         _restore,
         computers.Restored,
         argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote"),
     ),
 }
+COMMANDS = {"members": CommandGroup(__doc__, _ACTIONS)}

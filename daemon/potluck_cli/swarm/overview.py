@@ -43,7 +43,7 @@ class SwarmOverview:
     revision: str
     num_blocks: int
     open: bool
-    link: str | None  # for `potluck bootstrap --swarm`; null in an open swarm
+    link: str | None  # the argument of `potluck bootstrap --swarm`; null in an open swarm
     servers: tuple[SeenServer, ...]
     replicas: tuple[int, ...]
     gaps: tuple[int, ...]
@@ -112,7 +112,7 @@ def _overview(swarm: Swarm, servers: Sequence[SeenServer], one_more: OneMore | N
     )
 
 
-def page(swarm: SwarmOverview, terminal: Terminal) -> list[str]:
+def overview_lines(swarm: SwarmOverview, terminal: Terminal) -> list[str]:
     """Return the swarm as lines for people."""
     kind = "open" if swarm.open else "private"
     lines = [

@@ -49,14 +49,15 @@ _RETRY_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class PublishedPage:
-    """A web page of a swarm: the file that was written, or the address at which it is served now."""
+    """The web page of a swarm: the file that was written, or the address at which the page is served."""
 
     swarm: str
     file: str | None = None
     address: str | None = None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `potluck swarm page`."""
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--output", type=Path, metavar="FILE", help="write the page here (default: NAME.html)")
     place.add_argument("--serve", action="store_true", help="serve it over HTTP until Ctrl-C, and read the swarm anew")
@@ -77,7 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def make_page(args: argparse.Namespace) -> int:
+    """Make a web page of the swarm, in a file or over HTTP."""
     membership = swarm_of(args)
     if args.serve:
         page = _Page(with_own_daemon(membership), is_public=args.public, refreshes=True)
@@ -92,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Page:
-    """The page of one swarm, drawn as `html`; each reading is added to the week in its file."""
+    """The page of one swarm, drawn as `html`. Each reading is added to the week of readings in a file."""
 
     def __init__(self, membership: Membership, *, is_public: bool, refreshes: bool) -> None:
         swarm = membership.swarm
@@ -106,7 +108,7 @@ class _Page:
         self.html = draw_waiting(swarm.name, "")
 
     def read(self, seen: SwarmOverview, now: float) -> None:
-        """Take a new reading of the swarm."""
+        """Add a reading of the swarm to the week, and draw the page anew."""
         kept = self._kept().with_reading(
             now,
             servers=sum(server.state == "online" for server in seen.servers),
@@ -117,7 +119,7 @@ class _Page:
         self._draw(SwarmReading(seen, now, kept.hours))
 
     def fail(self, problem: str) -> None:
-        """Say on the page why there is no newer reading."""
+        """Draw the page with the reason why there is no newer reading."""
         if self._reading is None:
             self.html = draw_waiting(self.membership.swarm.name, problem)
         else:
@@ -167,7 +169,7 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
 
 
 async def _listen(server: WebPageServer, host: str, port: int) -> str:
-    """Serve the page and return its address. Raises UsageError if the port cannot be had."""
+    """Serve the page and return its address. Raises UsageError if it cannot listen there."""
     try:
         await server.start(host, port)
     except OSError as error:
@@ -179,7 +181,7 @@ async def _listen(server: WebPageServer, host: str, port: int) -> str:
 
 
 async def repeat(read: Callable[[], Awaitable[None]], fail: Callable[[str], None], *, pause_s: float) -> None:
-    """Await `read`, which ends only by an error, again and again; `fail` hears why it ended."""
+    """Await `read`, which ends only by an error, again and again, and call `fail` with each error."""
     while True:
         try:
             await read()

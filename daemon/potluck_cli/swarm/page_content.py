@@ -5,8 +5,8 @@ A reading is added up with the others of its hour, so the file stays small howev
 
 Draws a swarm as a web page: one HTML file without scripts that loads nothing.
 
-Names and numbers come from peers. Each passes through `_said`, which drops what is not printable, cuts what is long and
-escapes the rest, or through `_number`, and the page forbids the browser to run or load anything. Layers are counted
+Names and numbers come from peers. Each passes through `_escaped`, which drops what is not printable, cuts what is long
+and escapes the rest, or through `_number`, and the page forbids the browser to run or load anything. Layers are counted
 from 1. `resources/swarm-page.html` has the frame and the style. Knows nothing of the network.
 """
 
@@ -56,7 +56,7 @@ class Hour(Struct, frozen=True):
 
 
 class PageHistory(Struct, frozen=True):
-    """`secret`: the part of the address that only members know. `hours`: those with a reading, oldest first."""
+    """The part of the page's address that only members know, and the hours with a reading, oldest first."""
 
     secret: str
     hours: tuple[Hour, ...] = ()
@@ -85,7 +85,10 @@ class PageHistory(Struct, frozen=True):
 
 
 def kept_page(folder: Path, prefix: str) -> CheckedFile[PageHistory]:
-    """Return the file of the swarm with this prefix, which peers of an open swarm chose, so it names no file itself."""
+    """Return the history's file.
+
+    Its name has a hash of the swarm's prefix, because others may have chosen the prefix.
+    """
     name = hashlib.sha256(prefix.encode()).hexdigest()[:16]
     return state_file(folder / f"page-{name}.json", PageHistory)
 
@@ -93,9 +96,9 @@ def kept_page(folder: Path, prefix: str) -> CheckedFile[PageHistory]:
 MARK = b"<!doctype html><!-- the page of a Potluck swarm -->"  # how a page is known again
 REFRESH_S = 60
 _MOST_SERVERS = 1000  # rows of the table
-_ROWS = 50  # of a part of the table
-_MOST_COLUMNS = 256  # of a chart; more layers share columns
-_MOST_LETTERS = 32  # of a name
+_ROWS = 50  # rows in one part of the table
+_MOST_COLUMNS = 256  # columns of a chart; more layers share columns
+_MOST_LETTERS = 32  # letters of a name
 _NO_ROBOTS = '<meta name="robots" content="noindex">'
 
 
@@ -119,7 +122,7 @@ class SwarmReading:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One bar of a chart. `value` None: not known."""
+    """A bar of a chart. `value` None: not known."""
 
     value: float | None
     style: str
@@ -144,8 +147,8 @@ def draw(reading: SwarmReading, readers: Readers, *, refreshes: bool = False) ->
 
 def draw_waiting(name: str, problem: str) -> bytes:
     """Return the page of a swarm that could not be read so far."""
-    said = f'<p class="warn">{_said(problem, 300)}</p>' if problem else "<p>The swarm is being read…</p>"
-    content = f"<h1>{_said(name)}</h1><section>{said}</section>"
+    state = f'<p class="warn">{_escaped(problem, 300)}</p>' if problem else "<p>The swarm is being read…</p>"
+    content = f"<h1>{_escaped(name)}</h1><section>{state}</section>"
     return _page(name, _NO_ROBOTS + _refresh(REFRESH_S // 6), content)
 
 
@@ -155,7 +158,7 @@ def _page(name: str, head: str, content: str) -> bytes:
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return Template(page).substitute(policy=policy, head=head, name=_said(name), content=content).encode()
+    return Template(page).substitute(policy=policy, head=head, name=_escaped(name), content=content).encode()
 
 
 def _refresh(seconds: int) -> str:
@@ -176,11 +179,11 @@ def _header(reading: SwarmReading, online: Sequence[SeenServer]) -> list[str]:
         *((("Speed of an answer", f"about {_rate(speed.tokens_per_s)}"),) if speed is not None else ()),
         ("Servers joining", str(sum(server.state == "joining" for server in swarm.servers))),
     ]
-    problem = f'<p class="warn">No newer reading: {_said(reading.problem, 300)}</p>' if reading.problem else ""
+    problem = f'<p class="warn">No newer reading: {_escaped(reading.problem, 300)}</p>' if reading.problem else ""
     cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
-    model = f"<bdi>{_said(swarm.model, 100)}</bdi>, {swarm.num_blocks} layers"
+    model = f"<bdi>{_escaped(swarm.model, 100)}</bdi>, {swarm.num_blocks} layers"
     return [
-        f'<header><h1>{_said(swarm.name)}</h1><p class="muted">{model}</p>{state}{problem}</header>',
+        f'<header><h1>{_escaped(swarm.name)}</h1><p class="muted">{model}</p>{state}{problem}</header>',
         f"<section><dl>{cells}</dl></section>",
     ]
 
@@ -193,8 +196,8 @@ def _coverage(swarm: SwarmOverview) -> list[str]:
         start, end = place * len(counts) // width, (place + 1) * len(counts) // width
         least = min(counts[start:end])
         style = "bad" if least == 0 else "thin" if least == 1 else ""
-        said = count(least, "server") if least else "nobody"
-        columns.append(_Column(float(least or max(most, 1)), style, f"Layer {_span(start, end)}: {said}"))
+        servers = count(least, "server") if least else "nobody"
+        columns.append(_Column(float(least or max(most, 1)), style, f"Layer {_span(start, end)}: {servers}"))
     legend = (("", "two servers or more"), ("thin", "one server"), ("bad", "nobody"))
     return [
         "<section><h2>Who serves each layer</h2>",
@@ -204,22 +207,22 @@ def _coverage(swarm: SwarmOverview) -> list[str]:
 
 
 def _help(swarm: SwarmOverview, online: Sequence[SeenServer]) -> list[str]:
-    """Say what is missing, what is at risk, and what one more GPU would bring."""
-    said = []
+    """List what is missing, what is at risk, and what one more GPU would bring."""
+    lines = []
     thin = [block for block, count in enumerate(swarm.replicas) if count == 1]
     if swarm.gaps:
-        said.append(f"Nobody serves {_layers(swarm.gaps)}. The model runs when somebody does.")
+        lines.append(f"Nobody serves {_layers(swarm.gaps)}. The model runs when somebody does.")
     if thin:
-        said.append(f"If one server leaves, the model can lose {_layers(thin)}: nobody else has them.")
+        lines.append(f"If one server leaves, the model can lose {_layers(thin)}: nobody else has them.")
     more = swarm.one_more
     if more is None:
-        said.append("Nobody serves this model yet. The first server decides where it begins.")
+        lines.append("Nobody serves this model yet. The first server decides where it begins.")
     else:
         brings = brought(more, is_whole=not swarm.gaps)
-        said.append(f"One more GPU like those here would serve {_layers(range(*more.span))}{brings}.")
+        lines.append(f"One more GPU like those here would serve {_layers(range(*more.span))}{brings}.")
         if not set(swarm.gaps) <= set(range(*more.span)):
-            said.append("More layers would still be missing.")
-    return ["<section><h2>What would help</h2><ul>", *(f"<li>{line}</li>" for line in said), "</ul></section>"]
+            lines.append("More layers would still be missing.")
+    return ["<section><h2>What would help</h2><ul>", *(f"<li>{line}</li>" for line in lines), "</ul></section>"]
 
 
 def _week(reading: SwarmReading) -> list[str]:
@@ -253,8 +256,8 @@ def _hour_column(start: int, hour: Hour | None, *, is_speed: bool) -> _Column:
     if is_speed and hour.complete and not hour.timed:
         return _Column(None, "none", f"{when}: not known")
     value = hour.mean_answer_tps if is_speed else hour.mean_servers
-    said = _rate(value) if is_speed else f"{_number(value)} server{'' if value == 1 else 's'}"
-    return _Column(value, "" if hour.complete == hour.readings else "bad", f"{when}: {said}")
+    text = _rate(value) if is_speed else f"{_number(value)} server{'' if value == 1 else 's'}"
+    return _Column(value, "" if hour.complete == hour.readings else "bad", f"{when}: {text}")
 
 
 def _servers(swarm: SwarmOverview, readers: Readers) -> list[str]:
@@ -279,18 +282,18 @@ def _table(rows: Sequence[str]) -> str:
 
 
 def _server(server: SeenServer, num_blocks: int, readers: Readers) -> str:
-    name = _said(server.name or "") if readers.names else ""
+    name = _escaped(server.name or "") if readers.names else ""
     if not name:
-        name = "–" if readers.is_public else _said(short_id(server.peer_id))
+        name = "–" if readers.is_public else _escaped(short_id(server.peer_id))
     bar = f"<rect x={server.start} width={server.end - server.start} height=1 />"
     cells = (
         f"<bdi>{name}</bdi>",
         _span(server.start, server.end),
         f'<svg viewBox="0 0 {num_blocks} 1" preserveAspectRatio=none>{bar}</svg>',
-        _said(server.state),
+        _escaped(server.state),
         _number(server.steps_per_s),
         _number(server.step_ms) if server.step_ms else "–",
-        _said(server.dtype, 12),
+        _escaped(server.dtype, 12),
     )
     return f"<tr><td>{'<td>'.join(cells)}"
 
@@ -327,7 +330,7 @@ def _legend_entry(style: str, meaning: str) -> str:
     return f'<li><span class="key {style}"></span>{meaning}</li>'
 
 
-def _said(text: str, most: int = _MOST_LETTERS) -> str:
+def _escaped(text: str, most: int = _MOST_LETTERS) -> str:
     """Return a peer's text without control, format and private letters, cut to `most` letters, and escaped."""
     clean = "".join(letter if unicodedata.category(letter)[0] not in "CZ" else " " for letter in text[: 4 * most])
     clean = " ".join(clean.split())

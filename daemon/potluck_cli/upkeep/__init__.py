@@ -1,0 +1,1 @@
+"""Commands that keep Potluck going: settings, diagnosis, set-up and updates."""

@@ -20,13 +20,14 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from potluck_control.api import schema
 from potluck_control.places import find_places
-from potluck_control.settings import SETTINGS_VERSION, entries, value_of
+from potluck_control.settings import SETTINGS_VERSION, SettingEntry, entries, value_of
 from potluck_daemon.settings.store import SettingsStore, load_settings, parse_settings
 from potluck_daemon.settings.values import entry_of, shown
 
@@ -34,7 +35,7 @@ from potluck.errors import UsageError
 from potluck.sentences import Sentence
 from potluck_cli.daemon_access import daemon, hello_or_none
 from potluck_cli.options import print_result, require_folders
-from potluck_cli.parser import Subcommand, argument
+from potluck_cli.parser import Command, CommandGroup, argument
 from potluck_cli.terminal import Terminal, say
 
 
@@ -51,33 +52,56 @@ class ConfigSetting:
 
 @dataclass(frozen=True, slots=True)
 class ConfigPage:
-    """All settings, or the one that was asked for; `problems`: mistakes, because of which older settings are obeyed."""
+    """All settings, or one. `problems`: mistakes in the file, because of which earlier settings stay in force."""
 
     file: str
     settings: tuple[ConfigSetting, ...]
     problems: tuple[Sentence, ...]
 
 
-def _run(args: argparse.Namespace) -> int:
+def _list(args: argparse.Namespace) -> int:
+    """List all settings with their values."""
+    return _print_settings(args, entries())
+
+
+def _get(args: argparse.Namespace) -> int:
+    """Print the value of one setting."""
+    return _print_settings(args, (entry_of(args.key),), only_value=True)
+
+
+def _set(args: argparse.Namespace) -> int:
+    """Change one setting."""
+    value = _typed(args.key, args.value)
+    require_folders(entry_of(args.key), value)
+    return _change(args, value)
+
+
+def _unset(args: argparse.Namespace) -> int:
+    """Return one setting to its default."""
+    return _change(args, None)
+
+
+def _edit(args: argparse.Namespace) -> int:
+    """Open the file in your editor; it is checked before it is used."""
+    _edit_file(find_places().settings_file)
+    return _print_settings(args, ())
+
+
+def _change(args: argparse.Namespace, value: str | None) -> int:
+    SettingsStore(find_places(), {}).change({args.key: value})
+    _reload()
+    return _print_settings(args, (entry_of(args.key),))
+
+
+def _print_settings(args: argparse.Namespace, chosen: Iterable[SettingEntry], *, only_value: bool = False) -> int:
+    """Print settings as they are in the file now, and its mistakes."""
     path = find_places().settings_file
-    if args.action == "edit":
-        _edit(path)
-    elif args.action in ("set", "unset"):
-        value = _typed(args.key, args.value) if args.action == "set" else None
-        if value is not None:
-            require_folders(entry_of(args.key), value)
-        SettingsStore(find_places(), {}).change({args.key: value})
-        _have_read()
-    chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load_settings(path)
     found = tuple(
         ConfigSetting(entry.key, value_of(loaded.settings, entry), entry.default, entry.unit, entry.help)
         for entry in chosen
     )
-    if args.action == "get":
-        lines = [shown(item.value) for item in found]
-    else:
-        lines = [line for item in found for line in _lines(item)]
+    lines = [line for item in found for line in ([shown(item.value)] if only_value else _lines(item))]
     print_result(args, ConfigPage(str(path), found, loaded.problems), lines)
     if not args.json:
         for words in loaded.problems + loaded.notices:
@@ -92,19 +116,19 @@ def _lines(item: ConfigSetting) -> list[str]:
     return [f"{item.key} = {shown(item.value)}{terminal.faint(changed)}", terminal.faint(f"    {item.help}{unit}")]
 
 
-def _have_read() -> None:
-    """Have a running daemon read the changed file."""
+def _reload() -> None:
+    """Let a running daemon read the changed file."""
     if hello_or_none() is not None:
         daemon().call(schema.RELOAD)
 
 
-def _edit(path: Path) -> None:
+def _edit_file(path: Path) -> None:
     """Edit a copy, which replaces the file once it has no mistake, as visudo does. Raises UsageError."""
-    there = path.read_bytes() if path.exists() else b""
+    content = path.read_bytes() if path.exists() else b""
     store = SettingsStore(find_places(), {})
-    in_force = store.in_force() if not there.strip() else b""
-    there = there if there.strip() else template().encode()
-    data = in_force if in_force.strip() else there
+    in_force = store.in_force() if not content.strip() else b""
+    content = content if content.strip() else template().encode()
+    data = in_force if in_force.strip() else content
     with tempfile.TemporaryDirectory(prefix="potluck-") as folder:
         copy = Path(folder) / path.name
         copy.write_bytes(data)
@@ -116,9 +140,9 @@ def _edit(path: Path) -> None:
             say(*loaded.problems, sep="\n", file=sys.stderr)
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
-        if loaded.data != there:
+        if loaded.data != content:
             store.replace(loaded.data)
-            _have_read()
+            _reload()
 
 
 def template() -> str:
@@ -151,7 +175,7 @@ def _open_editor(path: Path) -> None:
 
 
 def _typed(key: str, words: list[str]) -> str:
-    """Return a value, which is one word unless it is a number with its unit. Raises UsageError."""
+    """Return a value: one word, or a number with its unit. Raises UsageError."""
     if len(words) > 1 and not isinstance(entry_of(key).default, int | float):
         raise UsageError(
             f"{key} takes one value", hint="separate several texts by commas, and put quotes around spaces"
@@ -166,10 +190,11 @@ _VALUE = argument(
     nargs="+",
     help="separate several texts by commas; numbers may have a unit: 6GB, 80 °C, 20 Mbit/s",
 )
-ACTIONS = {
-    "list": Subcommand(_run, ConfigPage, help="list all settings with their values"),
-    "get": Subcommand(_run, ConfigPage, _KEY, help="print the value of one setting"),
-    "set": Subcommand(_run, ConfigPage, _KEY, _VALUE, help="change one setting"),
-    "unset": Subcommand(_run, ConfigPage, _KEY, help="return one setting to its default"),
-    "edit": Subcommand(_run, ConfigPage, help="open the file in your editor; it is checked before it is used"),
+_ACTIONS = {
+    "list": Command(_list, ConfigPage),
+    "get": Command(_get, ConfigPage, _KEY),
+    "set": Command(_set, ConfigPage, _KEY, _VALUE),
+    "unset": Command(_unset, ConfigPage, _KEY),
+    "edit": Command(_edit, ConfigPage),
 }
+COMMANDS = {"config": CommandGroup(__doc__, _ACTIONS)}

@@ -1,14 +1,4 @@
-"""`potluck update`: looks for a newer version and switches to it.
-
-Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version
-is checked against the publisher's key (updates.key), installed beside the old one, and started once open sessions have
-ended. If it fails to start twice, the old version is used again. If a package manager or pip installed Potluck, this
-only shows what is available.
-
-  potluck update --check
-  potluck update
-  potluck update --rollback
-"""
+"""Switches to another version of Potluck: `potluck update`."""
 
 from __future__ import annotations
 
@@ -34,8 +24,9 @@ from potluck_daemon.updates.versions import Versions, failed_update_notice, othe
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import decode
 from potluck.sentences import Sentence, sentence
-from potluck_cli.everyday.drain import Drained
+from potluck_cli.everyday.start_stop import Drained
 from potluck_cli.options import print_result
+from potluck_cli.parser import Command, argument
 from potluck_cli.terminal import Steps, say
 
 
@@ -47,18 +38,21 @@ class Updated:
     offered: str | None
     is_newer: bool
     changes: tuple[str, ...] = ()
-    notices: tuple[Sentence, ...] = ()  # of the daemon after a rollback, such as which settings it obeys
+    notices: tuple[Sentence, ...] = ()  # the daemon's notices after a rollback, such as which settings are in force
 
 
-RESULT = Updated
+def update(args: argparse.Namespace) -> int:
+    """Look for a newer version and switch to it.
 
+    Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new
+    version is checked against the publisher's key (updates.key), installed beside the old one, and started once
+    open sessions have ended. If it fails to start twice, the old version is used again. If a package manager or pip
+    installed Potluck, this only shows what is available.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="only show what is offered")
-    parser.add_argument("--rollback", action="store_true", help="return to the previous version")
-
-
-def run(args: argparse.Namespace) -> int:
+      potluck update --check
+      potluck update
+      potluck update --rollback
+    """
     versions, places, shows = own_versions(), find_places(), not args.json
     file, on_progress = NotesFile(places), Steps(shows=shows)
     with file.lock():
@@ -143,3 +137,13 @@ def _potluck(versions: Versions, *words: str) -> bytes:
         said = done.stderr.decode(errors="replace").strip().removeprefix("potluck: ")
         raise PotluckError(sentence("`{what}` failed: {why}", what=f"potluck {words[0]}", why=said or done.returncode))
     return done.stdout
+
+
+COMMANDS = {
+    "update": Command(
+        update,
+        Updated,
+        argument("--check", action="store_true", help="only show what is offered"),
+        argument("--rollback", action="store_true", help="return to the previous version"),
+    ),
+}

@@ -23,17 +23,15 @@ from potluck.errors import AmbiguousError, PotluckError, UsageError
 from potluck.own_version import own_version
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import Sentence, sentence
-from potluck_control.api import messages as lines
-from potluck_control.api import schema
-from potluck_control.api import versions as older_daemon
+from potluck_control.api import messages, schema
 from potluck_control.api.schema import Empty, Event, Method
-from potluck_control.api.versions import agree
+from potluck_control.api.versions import agree, call_older_daemon
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
-EVENT_TIMEOUT_S = 45.0  # a daemon tells its status every second
+EVENT_TIMEOUT_S = 45.0  # a daemon sends its status every second
 _POLL_S = 1.0
 _LINE_END = b"\r\n\r\n"  # a daemon of the version before takes this for the end of a request, and refuses it at once
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
@@ -71,14 +69,14 @@ class ControlClient:
         given = encode(params if params is not None else Empty())
         try:
             with self._line.connection(self._timeout_s) as connection:
-                told = _ask(connection, method.name, given)
+                reply = _ask(connection, method.name, given)
         except OlderDaemonError:
             with self._line.connection(self._timeout_s) as connection:
-                told = older_daemon.call_older_daemon(connection, method.name, given)
-        return _understood(method.result, _result(told))
+                reply = call_older_daemon(connection, method.name, given)
+        return _decoded(method.result, _result(reply))
 
     def hello(self, client: str) -> schema.DaemonHello:
-        """Ask the daemon who it is, which every client does first.
+        """Greet the daemon, as every client does first, and return its greeting.
 
         Raises:
             ControlError: the daemon speaks another version.
@@ -101,11 +99,11 @@ class ControlClient:
         """
         try:
             with self._line.connection(EVENT_TIMEOUT_S) as connection:
-                _result(_ask(connection, lines.SUBSCRIBE, encode(lines.Topics())))
-                while (told := _read(connection)) is not None:
-                    kind = schema.EVENT_TYPES.get(told.topic)
-                    if kind is not None and (is_wanted is None or is_wanted(_understood(object, told.data))):
-                        yield _understood(kind, told.data)
+                _result(_ask(connection, messages.SUBSCRIBE, encode(messages.Topics())))
+                while (reply := _read(connection)) is not None:
+                    kind = schema.EVENT_TYPES.get(reply.topic)
+                    if kind is not None and (is_wanted is None or is_wanted(_decoded(object, reply.data))):
+                        yield _decoded(kind, reply.data)
         except OlderDaemonError:
             while True:
                 yield self.call(schema.STATUS)
@@ -160,49 +158,48 @@ def _away(path: Path, error: OSError) -> DaemonAwayError:
 
 
 def no_answer(error: OSError) -> Sentence:
-    """Say that the daemon does not answer, and why."""
+    """Return the sentence that the daemon does not answer, and why."""
     return sentence("the daemon does not answer: {why}", why=str(error) or type(error).__name__)
 
 
-def _ask(connection: io.BufferedRWPair, method: str, params: bytes) -> lines.ControlReply:
+def _ask(connection: io.BufferedRWPair, method: str, params: bytes) -> messages.ControlReply:
     """Return the answer. Raises OSError, OlderDaemonError."""
-    request = encode(lines.ControlRequest(method, 1, Raw(params)))
+    request = encode(messages.ControlRequest(method, 1, Raw(params)))
     connection.write(request + _LINE_END)
     connection.flush()
-    told = _read(connection)
-    if told is None:
+    reply = _read(connection)
+    if reply is None:
         raise ConnectionError("it ended the connection")
-    return told
+    return reply
 
 
-def _read(connection: io.BufferedRWPair) -> lines.ControlReply | None:
-    """Return what the daemon says next; None: it has ended. Raises OSError for what no daemon says."""
-    said = connection.readline(lines.MAX_ANSWER_BYTES)
-    if not said:
+def _read(connection: io.BufferedRWPair) -> messages.ControlReply | None:
+    """Return the daemon's next message; None if it has ended. Raises OSError for anything else."""
+    line = connection.readline(messages.MAX_ANSWER_BYTES)
+    if not line:
         return None
-    if said.startswith(b"HTTP/1.1 "):
+    if line.startswith(b"HTTP/1.1 "):
         raise OlderDaemonError
     try:
-        told = decode(lines.ControlReply, said)
+        return decode(messages.ControlReply, line)
     except CodecError as error:
         raise ConnectionError(f"its answer is cut or no answer ({error})") from error
-    return told
 
 
-def _result(told: lines.ControlReply) -> Raw:
-    """Return the result in an answer. Raises ControlError for an error, and AmbiguousError."""
-    failure = told.error
+def _result(reply: messages.ControlReply) -> Raw:
+    """Return the result in a reply. Raises ControlError or AmbiguousError if it has an error instead."""
+    failure = reply.error
     if failure is None:
-        return told.result
-    if failure.code == lines.UNKNOWN_METHOD:
+        return reply.result
+    if failure.code == messages.UNKNOWN_METHOD:
         text = sentence("the daemon does not know this yet ({what})", what=failure.message)
         hint = sentence("an older version of it still runs: potluck drain, then potluck start")
         raise ControlError(text, hint=hint)
-    kind = AmbiguousError if failure.code == lines.AMBIGUOUS else ControlError
+    kind = AmbiguousError if failure.code == messages.AMBIGUOUS else ControlError
     raise kind(failure.message, hint=failure.hint)
 
 
-def _understood(kind: type[R], data: Raw) -> R:
+def _decoded(kind: type[R], data: Raw) -> R:
     try:
         return decode(kind, data)
     except CodecError as error:

@@ -1,4 +1,4 @@
-"""Tells a daemon that hangs from one that is busy or gone, without its help.
+"""Distinguishes a daemon that hangs from one that is busy or gone, without its help.
 
 A daemon sends its status every second to those who read its events. On a machine under load its silence alone proves
 little, so the kernel is asked what the daemon's main thread did meanwhile: it was stopped, it slept, or it ran or
@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-LOOK_S = 0.5  # between two looks of a `HangWatch`
+LOOK_S = 0.5  # the interval between two checks of a `HangWatch`
 STOPPED = "Tt"  # states of a process that a signal or a debugger stopped
 
 _STOPPED_S = 1.5  # the status of the second before may be a little late
 _ASLEEP_S = 2.0
 _BUSY_S = 20.0
 _UNKNOWN_S = 10.0
-_ASLEEP_SHARE = 0.05  # of the time that a sleeping thread was active, at most
+_ASLEEP_SHARE = 0.05  # the largest share of its time that a sleeping thread was active
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Pulse:
 
 
 def read_pulse(pid: int | None, proc: Path = Path("/proc")) -> Pulse | None:
-    """Return the pulse of a process; None if the kernel does not tell."""
+    """Return the pulse of a process, or None if the kernel does not show it."""
     if pid is None:
         return None
     with suppress(OSError, ValueError, IndexError):
@@ -44,7 +44,7 @@ def read_pulse(pid: int | None, proc: Path = Path("/proc")) -> Pulse | None:
 
 
 def is_hung(silent_s: float, before: Pulse | None, now: Pulse | None) -> bool:
-    """Return whether a process that says nothing for `silent_s` hangs; `before`: as its silence began. Pure."""
+    """Return whether a process that has been silent for `silent_s` hangs. `before`: its pulse at the last message."""
     if before is None or now is None:
         return silent_s >= _UNKNOWN_S
     if now.state in STOPPED:
@@ -54,7 +54,7 @@ def is_hung(silent_s: float, before: Pulse | None, now: Pulse | None) -> bool:
 
 
 class HangWatch:
-    """Watches one daemon: call `heard` whenever it says something, and `look` every `LOOK_S`. Times are monotonic."""
+    """Watches one daemon: call `heard` for each of its messages, and `look` every `LOOK_S`. Times are monotonic."""
 
     def __init__(self, pulse: Callable[[], Pulse | None], now: float) -> None:
         self._pulse = pulse
@@ -63,11 +63,11 @@ class HangWatch:
         self._is_suspect = False
 
     def heard(self, now: float) -> None:
-        """Note a sign of life; another thread may call this."""
+        """Record a sign of life. Another thread may call this."""
         self._heard_at = now
 
     def look(self, now: float) -> bool:
-        """Return whether the daemon hangs, which takes two looks: its word may have come but not been read yet."""
+        """Return whether the daemon hangs, after two checks: a message may have come but not been read yet."""
         is_late = now - self._looked_at > 3 * LOOK_S  # this program did not run itself, so it may have missed something
         self._looked_at = now
         pulse = self._pulse()
@@ -81,7 +81,7 @@ class HangWatch:
 
 
 def peer_of(place: Path, timeout_s: float = 1.0) -> int | None:
-    """Return the process that listens at a Unix socket, even if it hangs; None if the system does not tell."""
+    """Return the process that listens at a Unix socket, even if it hangs, or None if the system does not show it."""
     with suppress(OSError, AttributeError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
         connection.connect(str(place))

@@ -5,8 +5,8 @@
     {"id":2,"method":"subscribe","params":{"topics":["status"]}}
     {"id":2,"result":{}}                       and from then on {"topic":"status","data":{...}}
 
-The daemon answers the requests of one connection in their order. Whoever does not keep to this form gets an error
-without an id, and the connection ends. Method and topics are in `schema`.
+The daemon answers the requests of one connection in their order. A line of another form gets an error without an id,
+and the connection ends. Methods and topics are in `schema`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_REQUEST_BYTES = 1 << 19  # a backup to restore has 352 KiB
 MAX_ANSWER_BYTES = 1 << 26
 SUBSCRIBE = "subscribe"
 
-# Codes of errors.
+# error codes
 BAD_REQUEST = "bad_request"  # no request: not JSON, or without a method; too long, or too slow to arrive
 UNKNOWN_METHOD = "unknown_method"
 BAD_PARAMS = "bad_params"
@@ -36,7 +36,10 @@ _ABSENT = Raw()
 
 
 class ControlRequest(Struct, frozen=True):
-    """`id`: comes back with the answer. `params`: of the method's class, which is decoded once the method is known."""
+    """A call of a method.
+
+    The answer repeats `id`. `params` are decoded once the method, and so their class, is known.
+    """
 
     method: str
     id: int | str = 0
@@ -50,7 +53,7 @@ class Topics(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """`code`: one of those above, for programs; a newer daemon may have more of them."""
+    """The error in a reply. `code`: one of those above, for programs; a newer daemon may have more of them."""
 
     code: str
     message: Sentence
@@ -58,7 +61,7 @@ class Failure(Struct, frozen=True):
 
 
 class ControlReply(Struct, frozen=True, omit_defaults=True):
-    """What the daemon says: the answer to a request, which has a result or an error, or the news of a topic."""
+    """A message of the daemon: the answer to a request, which has a result or an error, or the news of a topic."""
 
     id: int | str | None = None  # None: news, or the error of a line that is no request
     result: Raw = _ABSENT

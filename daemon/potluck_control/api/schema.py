@@ -1,8 +1,8 @@
 """The control API: the methods about the daemon itself with their parameters and results, and every event.
 
-Server, command line and app share this file and the topics in `methods`; `all_methods` lists them all.
-`lines` says how they travel. A new optional field, method, topic, state, reason or probe state keeps `API_VERSION`. Any
-other change raises it. Times are Unix seconds, because they cross processes and are shown to people.
+Server, command line and app share this file and the topics in `potluck_control.methods`; `all_methods` lists them all.
+`messages` says how they travel. A new optional field, method, topic, state, reason or probe state keeps `API_VERSION`.
+Any other change raises it. Times are Unix seconds, because they cross processes and are shown to people.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from potluck.sentences import NOTHING, Sentence
 from potluck_control.api.method import Empty as Empty
 from potluck_control.api.method import GivenName, Limit, ModelName, Name
 from potluck_control.api.method import Method as Method
-from potluck_control.methods import installation as setup
-from potluck_control.methods import installation as updates
+from potluck_control.methods import installation
 from potluck_control.methods.models import Progress
 from potluck_control.processes.engine_report import EngineMetrics, NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
@@ -33,18 +32,18 @@ class EngineStatus(Struct, frozen=True):
 
     pid: int | None = None
     uptime_s: float = 0.0
-    restarts: int = 0  # after failures, since the daemon started
-    last_failure: Sentence = NOTHING  # with advice if there is any; nothing: it has not failed
+    restarts: int = 0  # restarts after failures since the daemon started
+    last_failure: Sentence = NOTHING  # the error with its advice; empty: the engine has not failed
     runs_on: Sentence = NOTHING  # what steps run on, such as "fused, graphs" or "plain: no C compiler"
     runs_on_hint: Sentence = NOTHING  # how to make them faster; nothing: there is no need
     slow_why: Sentence = NOTHING  # why they run without the fast kernels that are expected; nothing: they don't
 
 
 class SpeedForYou(Struct, frozen=True):
-    """How fast an answer comes to the people of this computer."""
+    """The speed of an answer for the people of this computer."""
 
     tokens_per_s: float
-    is_measured: bool  # by their last answers; False: expected, from what the servers of the best route measured
+    is_measured: bool  # measured on their last answers; False: expected from the times of the best route's servers
 
 
 class OneMore(Struct, frozen=True):
@@ -76,10 +75,10 @@ class LoadStatus(Struct, frozen=True):
 
     cpu_percent: float = 0.0
     engine_cpu_percent: float = 0.0
-    gpu_percent: float | None = None  # None: no GPU tells
-    memory_used_bytes: int = 0  # by the engine, on the device it serves from
+    gpu_percent: float | None = None  # None: no GPU reports it
+    memory_used_bytes: int = 0  # memory that the engine uses on the device it serves from
     memory_limit_bytes: int = 0  # what the engine may use; 0: not limited
-    memory_total_bytes: int = 0  # of that device
+    memory_total_bytes: int = 0  # the device's memory
 
 
 class UseStatus(Struct, frozen=True):
@@ -97,21 +96,25 @@ class AuditStatus(Struct, frozen=True):
     """What this computer's own requests found about servers, through the gateway and since the daemon started."""
 
     checked: int = 0  # pieces of answers that another person's server computed again
-    undecided: int = 0  # of these, the results differed and nobody could tell who is right
-    wrong: tuple[str, ...] = ()  # servers that computed wrongly and aren't used any more, by name; oldest first
+    undecided: int = 0  # pieces whose results differed without a way to tell who is right
+    wrong: tuple[str, ...] = ()  # servers that returned wrong results and are no longer used, by name; oldest first
 
 
 class ProbeState(OpenEnum):
+    """The state of a detector."""
+
     WATCHING = "watching"  # works, sees nothing
     SEEN = "seen"  # sees a reason to yield
     ASLEEP = "asleep"  # not needed in this state
     UNAVAILABLE = "unavailable"  # not on this computer; `detail` says what is missing
     FAILED = "failed"  # it is here but does not work; `detail` says why
     OFF = "off"  # switched off in the settings
-    UNKNOWN = "unknown"  # what a newer daemon says
+    UNKNOWN = "unknown"  # a word of a newer daemon
 
 
 class ProbeStatus(Struct, frozen=True):
+    """A detector of reasons to step aside."""
+
     name: Sentence
     state: ProbeState
     detail: Sentence = NOTHING
@@ -137,19 +140,21 @@ class Status(Struct, frozen=True):
     engine: EngineStatus = EngineStatus()
     swarm: SwarmStatus | None = None
     load: LoadStatus = LoadStatus()
-    tokens_per_s: float = 0.0  # of the work for others, in the last seconds
+    tokens_per_s: float = 0.0  # speed of the work for others in the last seconds
     sessions: int = 0
-    tokens_today: int = 0  # that others signed for, as in `earnings`
+    tokens_today: int = 0  # tokens that others signed for, as in `earnings`
     ends: Sentence = NOTHING  # when this state ends; nothing: it is the normal state
     app: str = ""  # the program that it gives way to, for `programs.place`; empty if that would not help
-    app_title: str = ""  # that program, by the name that people know
+    app_title: str = ""  # the program's name as people know it
     duty: float = 1.0  # share of the time in which the engine computes
     use: UseStatus = UseStatus()
     probes: tuple[ProbeStatus, ...] = ()
     notices: tuple[Sentence, ...] = ()  # e.g. that the settings file cannot be read
-    loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
-    network: NetworkReport = NetworkReport()  # as the engine last reported it
-    questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
+    loading: Progress | None = (
+        None  # progress of reading blocks from the hub or the disk; None: nothing is being loaded
+    )
+    network: NetworkReport = NetworkReport()  # the engine's last report
+    questions: tuple[ProgramQuestion, ...] = ()  # open questions, the oldest first
     nearby: tuple[str, ...] | None = None  # host:port of members on the local network; None: no node runs here
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
     audits: AuditStatus = AuditStatus()
@@ -175,11 +180,11 @@ class Transition(Struct, frozen=True):
 class HelloParams(Struct, frozen=True):
     client: str = ""  # name, for the log
     api: int = API_VERSION
-    version: str = ""  # of the client's program
+    version: str = ""  # version of the client's program
 
 
 class DaemonHello(Struct, frozen=True):
-    """`methods`: all that this daemon has; empty: it is older than this list. See `agreement`."""
+    """The daemon's greeting. `methods`: all that it answers; empty: it is too old to list them. See `versions`."""
 
     api: int
     version: str
@@ -189,7 +194,7 @@ class DaemonHello(Struct, frozen=True):
 
 
 class PauseParams(Struct, frozen=True):
-    """`seconds` None: until resumed, or until the running game ends."""
+    """The length of a pause. `seconds` None: until resumed, or until the running game ends."""
 
     seconds: float | None = None
     until_game_ends: bool = False
@@ -200,7 +205,7 @@ class PauseParams(Struct, frozen=True):
 
 
 class DrainParams(Struct, frozen=True):
-    """`seconds`: how long open sessions may take. The rest go on elsewhere."""
+    """The limit of a drain. `seconds`: how long open sessions may take; the rest continue on other servers."""
 
     seconds: float = 600.0
 
@@ -210,7 +215,7 @@ class DrainParams(Struct, frozen=True):
 
 
 class PresenceParams(Struct, frozen=True):
-    """What an agent outside the daemon sees. It repeats this before it expires; 0 seconds take it back."""
+    """A sighting by an agent outside the daemon. The agent repeats it before it expires; 0 seconds withdraw it."""
 
     source: GivenName  # the agent's name
     reason: Reason
@@ -308,7 +313,7 @@ class Metrics(Struct, frozen=True):
     """The engine's counters since it started or was restored."""
 
     engine: EngineMetrics
-    age_s: float | None = None  # since the engine's report; None: there is none
+    age_s: float | None = None  # age of the engine's report; None: there is none
     page: str = ""  # address of the page for Prometheus; empty: switched off
     problem: Sentence = NOTHING  # why the page could not be opened
 
@@ -332,10 +337,10 @@ SHUTDOWN = Method("shutdown", Empty, Empty)
 
 STATUS_EVENT = "status"  # Status: when connected, and whenever it changes, at most twice a second
 TRANSITION_EVENT = "transition"  # Transition
-Event = Status | Transition | setup.SetupState | updates.UpdatesState
+Event = Status | Transition | installation.SetupState | installation.UpdatesState
 EVENT_TYPES: dict[str, type[Event]] = {
     STATUS_EVENT: Status,
     TRANSITION_EVENT: Transition,
-    setup.SETUP_EVENT: setup.SetupState,
-    updates.UPDATES_EVENT: updates.UpdatesState,
+    installation.SETUP_EVENT: installation.SetupState,
+    installation.UPDATES_EVENT: installation.UpdatesState,
 }

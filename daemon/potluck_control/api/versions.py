@@ -1,11 +1,8 @@
-"""Tells whether this program and its daemon understand each other, and which of them is older. Pure.
+"""Compares this program with a daemon of another version, and speaks to one of the version before.
 
 An update replaces the files of both while the daemon still runs, so differences are common. The user learns what to do
-about one, and everything that both know goes on working.
-
-Asks a daemon of the version before, which speaks HTTP/1.1 and JSON-RPC, who it is, and ends it. For one version.
-
-An update leaves such a daemon running beside the new programs.
+about one, and everything that both know goes on working. A daemon of the version before speaks HTTP/1.1 and JSON-RPC:
+programs may ask it who it is, and end it.
 """
 
 from __future__ import annotations
@@ -19,14 +16,15 @@ from msgspec import Raw, Struct, structs
 
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import NOTHING, Sentence, sentence, verbatim
-from potluck_control.api import messages as lines
-from potluck_control.api import schema
+from potluck_control.api import messages, schema
 from potluck_control.api.method import Method
 from potluck_control.api.schema import API_VERSION, DaemonHello
 from potluck_control.states import Reason, State
 
 
 class Difference(StrEnum):
+    """The relation of the daemon's version to this program's."""
+
     NONE = "none"
     OLDER_DAEMON = "older_daemon"  # the daemon still runs the program before an update
     NEWER_DAEMON = "newer_daemon"  # this program was started before an update
@@ -35,7 +33,7 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """`text` and `advice` are for people; both are empty without a difference."""
+    """The result of comparing versions. `text` and `advice` are for people, and empty without a difference."""
 
     difference: Difference
     text: Sentence = NOTHING
@@ -44,23 +42,20 @@ class Agreement:
     methods: tuple[str, ...] = ()
 
     def has(self, *methods: Method[Any, Any]) -> bool:
-        """Tell whether the daemon answers all of these. An old daemon that does not list its methods is tried."""
+        """Return whether the daemon answers all of these. An old one that lists no methods is assumed to."""
         return not self.methods or all(method.name in self.methods for method in methods)
 
 
 def agree(hello: DaemonHello, version: str) -> Agreement:
     """Compare the daemon that said `hello` with a program of this `version`."""
     difference = _difference(hello, version)
+    if difference is Difference.NONE:
+        return Agreement(difference, methods=hello.methods)
     text = sentence("The daemon runs version {theirs}, this program is {ours}", theirs=hello.version, ours=version)
-    is_usable = hello.api == API_VERSION
-    match difference:
-        case Difference.NONE:
-            return Agreement(difference, methods=hello.methods)
-        case Difference.NEWER_DAEMON:
-            return Agreement(difference, text, sentence("start this program again"), is_usable, hello.methods)
-        case _:
-            advice = sentence("restart the daemon: potluck drain, then potluck start")
-            return Agreement(difference, text, advice, is_usable, hello.methods)
+    advice = sentence("restart the daemon: potluck drain, then potluck start")
+    if difference is Difference.NEWER_DAEMON:
+        advice = sentence("start this program again")
+    return Agreement(difference, text, advice, hello.api == API_VERSION, hello.methods)
 
 
 def _difference(hello: DaemonHello, version: str) -> Difference:
@@ -73,7 +68,7 @@ def _difference(hello: DaemonHello, version: str) -> Difference:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return the same for `1.2.0` and `1.2.0+local`. A version without numbers is older than all others."""
+    """Return a version's numbers, the same for `1.2.0` and `1.2.0+local`. One without numbers is the oldest."""
     parts = version.partition("+")[0].split(".")
     return tuple(int(part) for part in parts if part.isdecimal())
 
@@ -110,10 +105,10 @@ class _OlderStatus(Struct, frozen=True):
     engine: _OlderEngine = _OlderEngine()
 
 
-def call_older_daemon(connection: io.BufferedRWPair, method: str, params: bytes) -> lines.ControlReply:
-    """Return the answer to a call on a new connection, as a daemon of this version would give it.
+def call_older_daemon(connection: io.BufferedRWPair, method: str, params: bytes) -> messages.ControlReply:
+    """Call a method of a daemon of the version before, and return its answer in today's form.
 
-    Methods that an older daemon is not asked are refused. Of a status, only what a drain shows is there.
+    Only the methods in `_OLDER_METHODS` are passed on. A status has only the fields that a drain shows.
 
     Raises:
         OSError: it does not answer.
@@ -125,9 +120,9 @@ def call_older_daemon(connection: io.BufferedRWPair, method: str, params: bytes)
     head = f"Host: potluckd.local\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close"
     connection.write(f"POST /rpc HTTP/1.1\r\n{head}\r\n\r\n".encode() + body)
     connection.flush()
-    said = connection.read(lines.MAX_ANSWER_BYTES)
+    data = connection.read(messages.MAX_ANSWER_BYTES)
     try:
-        answer = decode(_OlderAnswer, said.partition(b"\r\n\r\n")[2])
+        answer = decode(_OlderAnswer, data.partition(b"\r\n\r\n")[2])
         if answer.error is not None:
             return _refused(verbatim(answer.error.message), verbatim(answer.error.data.hint or ""))
         result: object = answer.result
@@ -136,8 +131,8 @@ def call_older_daemon(connection: io.BufferedRWPair, method: str, params: bytes)
             result = structs.asdict(status) | {"text": verbatim(status.text)}
     except CodecError as error:
         raise ConnectionError(f"its answer is cut or no answer ({error})") from error
-    return lines.ControlReply(1, Raw(encode(result)))
+    return messages.ControlReply(1, Raw(encode(result)))
 
 
-def _refused(message: Sentence, hint: Sentence) -> lines.ControlReply:
-    return lines.ControlReply(1, error=lines.Failure(lines.REFUSED, message, hint))
+def _refused(message: Sentence, hint: Sentence) -> messages.ControlReply:
+    return messages.ControlReply(1, error=messages.Failure(messages.REFUSED, message, hint))

@@ -1,8 +1,6 @@
-"""Periods for charts, the same in every method that returns a series: local hours, days, weeks, months.
+"""`earnings.*`: points that this computer's owner earned and received, and what serving took.
 
-`earnings.*`: points that others signed for, those that others' computers did for this computer's owner, and what
-serving took: time, energy and traffic.
-
+Others sign for points earned; serving takes time, energy and traffic. Periods are local hours, days, weeks and months.
 Points are whole numbers. One is a million parameter-tokens: tokens times the parameters of the blocks that they passed,
 backward twice. Points aren't money. They move requests up the queues of those whom their holder served.
 The only money is the cost of electricity at the user's price (limits.price_kwh).
@@ -20,6 +18,7 @@ from potluck.sentences import Sentence
 from potluck_control.api.method import Empty, Limit, Method, ModelName
 
 MAX_PERIODS = 1000
+MAX_RECORDED = 64  # receipts in one call
 
 
 class Period(StrEnum):
@@ -32,13 +31,10 @@ class Period(StrEnum):
 
 
 class SeriesParams(Struct, frozen=True):
-    """The last `count` periods, of which the present one is the last."""
+    """The last `count` periods, up to and including the present one."""
 
     period: Period = Period.DAY
     count: Annotated[int, Meta(ge=1, le=MAX_PERIODS)] = 30
-
-
-MAX_RECORDED = 64  # receipts in one call
 
 
 class Earned(Struct, frozen=True):
@@ -49,7 +45,7 @@ class Earned(Struct, frozen=True):
     earned: int = 0  # points for work done for others
     received: int = 0  # points of work that others did for the owner's own programs
     tokens: int = 0  # served to those who signed, each row counted
-    people: int = 0  # that were served; in an open swarm each program counts anew at each start
+    people: int = 0  # people served; in an open swarm each program counts anew at each start
 
 
 class Sums(Earned, frozen=True):
@@ -57,27 +53,27 @@ class Sums(Earned, frozen=True):
 
     served_s: float = 0.0  # time in which blocks were served
     energy_wh: float = 0.0  # used by serving, not by the whole computer
-    cost: float | None = None  # of that energy at today's price, in its currency; None: no price is set
+    cost: float | None = None  # cost of that energy at today's price; None: no price is set
     sent_bytes: int = 0
     received_bytes: int = 0
 
 
 class EnergySource(Struct, frozen=True):
-    """Where watts come from. `kind`: nvml (measured by the GPU), given (limits.serving_w), estimate (the processor)."""
+    """A source of watts. `kind`: nvml (measured by the GPU), given (limits.serving_w), estimate (the processor)."""
 
     kind: str
     name: Sentence
-    watts: float  # of serving, lately; less than can be measured is left out
+    watts: float  # recent power of serving; less than can be measured is left out
 
 
 class Earnings(Struct, frozen=True):
-    """`total` counts from the first receipt on."""
+    """Sums of today and longer. `total` counts from the first receipt on."""
 
     today: Sums
     week: Sums  # the last seven days, today included
     month: Sums  # the last thirty
     total: Sums
-    sources: tuple[EnergySource, ...] = ()  # of the power that serving takes now
+    sources: tuple[EnergySource, ...] = ()  # sources of the power that serving takes now
 
 
 class EarningsSeries(Struct, frozen=True):
@@ -88,14 +84,20 @@ class EarningsSeries(Struct, frozen=True):
 
 
 class GroupParams(Struct, frozen=True):
-    """`days`: how many, today included; 0: all. `limit`: how many groups, those with the largest amounts."""
+    """The groups to return.
+
+    `days`: how many, today included; 0: all. `limit`: how many groups, those with the largest amounts.
+    """
 
     days: Annotated[int, Meta(ge=0, le=36600)] = 30
     limit: Limit = 100
 
 
 class Group(Struct, frozen=True):
-    """`name`: a model, or a person: a member's key in hexadecimal text, in an open swarm a peer id."""
+    """Sums for a model or a person.
+
+    `name`: a model, or a person: a member's key in hexadecimal text, in an open swarm a peer id.
+    """
 
     name: str
     sums: Earned
@@ -106,7 +108,10 @@ class EarningsGroups(Struct, frozen=True):
 
 
 class LedgerCheck(Struct, frozen=True):
-    """`problems` empty: all receipts verify, and the entries of each session add up to its last receipt."""
+    """The result of a check.
+
+    `problems` empty: all receipts verify, and the entries of each session add up to its last receipt.
+    """
 
     people: int
     receipts: int

@@ -16,36 +16,43 @@ from potluck_control.states import OpenEnum
 
 
 class GatewayState(OpenEnum):
+    """The life of the gateway."""
+
     STOPPED = "stopped"
     STARTING = "starting"  # imports, loads embeddings and head, looks for servers
     READY = "ready"
-    FAILED = "failed"  # `problem` says why; one that stays or had been ready is started again by itself
-    UNKNOWN = "unknown"  # what a newer daemon says
+    FAILED = "failed"  # `problem` says why; the daemon restarts one that stays or had been ready
+    UNKNOWN = "unknown"  # a word of a newer daemon
 
 
 class StartParams(Struct, frozen=True):
-    """`swarm`: a joined one; empty: `gateway.swarm`, or the served one. `stays`: the settings keep it from now on."""
+    """The gateway to start.
+
+    `swarm`: a joined one; empty: `gateway.swarm`, or the served one. `stays`: keep it running, by the settings.
+    """
 
     swarm: str = ""
     stays: bool = False
 
 
 class GatewayStatus(Confidential, frozen=True):
-    """`token` lasts until `gateway.stop`, and only those who may call this daemon are told it."""
+    """The gateway's state. `token` is valid until `gateway.stop`; only callers of the daemon can read it."""
 
     state: GatewayState
     url: str = ""  # http://127.0.0.1:PORT/v1 while it is ready
     token: str = ""
     swarm: str = ""
     model: str = ""
-    step: Sentence = NOTHING  # of its start
-    is_waiting: bool = False  # for a member of the swarm that answers; also when it failed while it did
-    problem: Sentence = NOTHING  # with the advice if there is any
+    step: Sentence = NOTHING  # the current step of its start
+    is_waiting: bool = False  # it waits, or waited when it failed, for a member of the swarm to answer
+    problem: Sentence = NOTHING  # the error with its advice
     ends_at: float | None = None  # Unix; when it ends by itself if nobody asks; None: it stays
     notice: Sentence = NOTHING  # what its user should know: that its port was taken, or who else can reach it
 
 
 class KeyName(Struct, frozen=True):
+    """A key by its name."""
+
     name: str
 
 
@@ -54,24 +61,26 @@ class KeyInfo(Struct, frozen=True):
 
     name: str
     made_at: float  # Unix
-    answers: int = 0  # to requests with this key
-    tokens: int = 0  # of their prompts and answers
+    answers: int = 0  # answers to requests with this key
+    tokens: int = 0  # tokens of these prompts and answers
     used_at: float | None = None  # Unix; None: never
 
 
 class KeyList(Struct, frozen=True):
+    """All keys."""
+
     keys: tuple[KeyInfo, ...] = ()
 
 
 class MadeKey(Confidential, frozen=True):
-    """A new key, which nobody can read again."""
+    """A new key, which can be read only now."""
 
     name: str
     key: str
 
 
 START = Method("gateway.start", StartParams, GatewayStatus)  # returns at once; ask `gateway.status` until it is ready
-STOP = Method("gateway.stop", Empty, GatewayStatus)  # and keep it no longer
+STOP = Method("gateway.stop", Empty, GatewayStatus)  # also clears `gateway.start_with_daemon`
 STATUS = Method("gateway.status", Empty, GatewayStatus)
 KEYS = Method("gateway.keys", Empty, KeyList)
 MAKE_KEY = Method("gateway.make_key", KeyName, MadeKey)

@@ -13,6 +13,8 @@ from potluck_control.states import OpenEnum
 
 
 class Severity(StrEnum):
+    """The weight of a finding."""
+
     OK = "ok"
     NOTE = "note"  # good to know
     WARNING = "warning"  # it works, but worse than it could
@@ -22,9 +24,9 @@ class Severity(StrEnum):
 class Subject(OpenEnum):
     """What a finding is about, as far as a page treats it on its own."""
 
-    FOLDER = "folder"  # for the engine's environment
-    ROOM = "room"  # on the disk of that folder
-    BUILD = "build"  # of PyTorch: says what the plan of the set-up says
+    FOLDER = "folder"  # the folder of the engine's environment
+    ROOM = "room"  # free space on that folder's disk
+    BUILD = "build"  # the build of PyTorch, as the set-up's plan says
     UNKNOWN = "unknown"  # anything else
 
 
@@ -48,7 +50,7 @@ class Examination(Struct, frozen=True):
 
 
 class BundleParams(Struct, frozen=True):
-    """`path`: absolute, of a file that does not exist yet."""
+    """The bundle to write. `path`: absolute, of a file that does not exist yet."""
 
     path: Annotated[str, Meta(max_length=4096, pattern=r"^/[^\0]*\Z")]
 
@@ -61,6 +63,6 @@ class Bundle(Struct, frozen=True):
     parts: tuple[str, ...] = ()
 
 
-EXAMINE = Method("doctor.run", Empty, Examination)  # begins unless one runs; `doctor.findings` has the rest
+EXAMINE = Method("doctor.run", Empty, Examination)  # begins unless one runs; `doctor.findings` has the results
 FINDINGS = Method("doctor.findings", Empty, Examination)
 EXPORT = Method("diag.export", BundleParams, Bundle)

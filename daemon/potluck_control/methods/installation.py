@@ -1,10 +1,8 @@
-"""How far long work of the daemon is, such as a set-up or an update, and why it failed.
+"""`setup.*` and `updates.*`: the engine's environment and Potluck's version, and the progress of changing them.
 
-`setup.*`: what engine environment fits this machine, what is in its way, how far its set-up is, how it ended.
-
-`updates.*`: the version that is offered, looking for one, and installing it.
-
-A client finds the daemon away for a moment while it becomes the new version.
+`setup.*` says which environment fits this machine, what is in its way, how far its set-up is, and how it ended.
+`updates.*` shows the version that is offered, looks for one, and installs it. The daemon is away for a moment while it
+becomes the new version.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from potluck_control.methods.health import Finding
 
 
 class WorkProgress(Struct, frozen=True):
-    """The present step. `done` and `total` are bytes, 0 if nothing is fetched."""
+    """The present step of long work. `done` and `total` are bytes, 0 if nothing is fetched."""
 
     text: Sentence
     done: int = 0
@@ -27,7 +25,7 @@ class WorkProgress(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """One plain sentence, and what to do about it."""
+    """A failure in one plain sentence, and what to do about it."""
 
     text: Sentence
     hint: Sentence = NOTHING
@@ -48,7 +46,9 @@ class Plan(Struct, frozen=True):
 
 
 class SetupState(Struct, frozen=True):
-    """`ready`: an engine can run; without a `variant` it uses the user's own Python environment.
+    """The engine's environment.
+
+    `ready`: an engine can run; without a `variant` it uses the user's own Python environment.
 
     `folder`: where environments lie, or would. `findings`: as the doctor's; an error among them blocks the set-up.
     `progress` None: no set-up runs. `error`: of the last try; None: it succeeded, or there was none.
@@ -57,30 +57,24 @@ class SetupState(Struct, frozen=True):
     ready: bool
     folder: str
     plan: Plan
-    variant: str = ""  # of the environment in use
-    devices: tuple[str, ...] = ()  # on which its trial computed
+    variant: str = ""  # the variant in use
+    devices: tuple[str, ...] = ()  # the devices that passed its self-test
     outdated: bool = False  # newer packages are available; the present ones go on working
     can_roll_back: bool = False
     findings: tuple[Finding, ...] = ()
-    variants: tuple[str, ...] = ()  # for which this version has packages
+    variants: tuple[str, ...] = ()  # variants with packages in this version
     progress: WorkProgress | None = None
     error: Problem | None = None
 
 
 class BeginParams(Struct, frozen=True):
-    """`variant` empty: the best fit. `folder`: absolute, for all later environments; empty: no change."""
+    """The set-up to begin.
+
+    `variant` empty: the best fit. `folder`: absolute, for all later environments; empty: no change.
+    """
 
     variant: Name = ""
     folder: Annotated[str, Meta(max_length=4096, pattern=r"^(/[^\0]*)?\Z")] = ""
-
-
-SETUP_STATE = Method("setup.state", Empty, SetupState)
-BEGIN_SETUP = Method("setup.begin", BeginParams, SetupState)  # returns at once and resumes an earlier try
-CANCEL_SETUP = Method("setup.cancel", Empty, SetupState)  # what was in use stays in use
-ROLL_BACK_SETUP = Method(
-    "setup.rollback", Empty, SetupState
-)  # to the environment before this one, if it passes its trial
-SETUP_EVENT = "setup"  # SetupState: when it changes, at most twice a second
 
 
 class Offered(Struct, frozen=True):
@@ -92,7 +86,10 @@ class Offered(Struct, frozen=True):
 
 
 class UpdatesState(Struct, frozen=True):
-    """`checked_at`: when the publisher last answered, in Unix seconds. `error`: of the daemon's last try."""
+    """This version and a newer one.
+
+    `checked_at`: when the publisher last answered, in Unix seconds. `error`: of the daemon's last try.
+    """
 
     running: str  # version
     is_allowed: bool  # the daemon may ask by itself: the setting updates.check
@@ -100,10 +97,15 @@ class UpdatesState(Struct, frozen=True):
     can_install: bool  # False: apt, pip or whatever installed it updates it
     offered: Offered | None = None
     checked_at: float | None = None
-    progress: WorkProgress | None = None  # of the check or update that runs now
+    progress: WorkProgress | None = None  # progress of the check or update that runs now
     error: Problem | None = None
 
 
+SETUP_STATE = Method("setup.state", Empty, SetupState)
+BEGIN_SETUP = Method("setup.begin", BeginParams, SetupState)  # returns at once and resumes an earlier try
+CANCEL_SETUP = Method("setup.cancel", Empty, SetupState)  # what was in use stays in use
+ROLL_BACK_SETUP = Method("setup.rollback", Empty, SetupState)  # only if the previous environment passes its self-test
+SETUP_EVENT = "setup"  # SetupState: when it changes, at most twice a second
 UPDATES_STATE = Method("updates.state", Empty, UpdatesState)
 CHECK_FOR_UPDATE = Method("updates.check", Empty, UpdatesState)  # answers when the publisher has answered
 INSTALL_UPDATE = Method("updates.install", Empty, UpdatesState)  # answers when the update has begun

@@ -1,6 +1,6 @@
-"""`machine.*` and `login.*`: the processor and GPUs, and what starts at log-in.
+"""`machine.*`, `login.*` and `programs.*`: this computer's devices, what starts at log-in, and running programs.
 
-`programs.*`: the programs that run now and the user's lists of programs to give way to, always or never.
+Programs are on the user's list of programs to give way to always, on that of programs to give way to never, or on none.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class Device(Struct, frozen=True):
 
     name: str
     title: str  # "NVIDIA GeForce RTX 3090", "AMD Ryzen 7 5800X"
-    memory_bytes: int  # of the GPU, or of the machine; 0: unknown
+    memory_bytes: int  # memory of the GPU, or of the machine; 0: unknown
     free_bytes: int
     temperature_c: float | None = None  # None: nothing here reports it
-    power_w: float | None = None  # that it draws now
+    power_w: float | None = None  # the power it draws now
 
 
 class DeviceList(Struct, frozen=True):
-    """`best`: the device that the engine chooses.
+    """The devices of this computer. `best`: the one that the engine chooses.
 
     `has_engine` False: there is no environment to compute in; `potluck setup` makes one.
     """
@@ -48,15 +48,10 @@ class LoginStart(Struct, frozen=True):
 
 
 class LoginParams(Struct, frozen=True):
-    """None: no change."""
+    """Changes of what starts at log-in. None: no change."""
 
     app: bool | None = None
     daemon: bool | None = None
-
-
-DEVICES = Method("machine.get", Empty, DeviceList)
-LOGIN = Method("login.get", Empty, LoginStart)
-SET_LOGIN = Method("login.set", LoginParams, LoginStart)
 
 
 class ProgramPlace(StrEnum):
@@ -71,15 +66,18 @@ class RunningProgram(Struct, frozen=True):
     """All processes of the user with one name."""
 
     app: str  # the executable's name in lower case, as `programs.place` takes it
-    title: str  # as a person knows it; the name again if nothing better is known
-    icon: str  # of the freedesktop icon theme, or a file's path; empty: none known
+    title: str  # the name that people know; the executable's if there is none
+    icon: str  # a name in the freedesktop icon theme, or a file's path; empty: none known
     is_desktop: bool  # it has an entry in the desktop's menu, so it is more likely what the user looks for
     memory_bytes: int  # resident, all its processes together
     place: ProgramPlace
 
 
 class Programs(Struct, frozen=True):
-    """`running`: programs of the menu first, then by memory, at most 200. `always` and `never`: as in the settings."""
+    """Running programs and the user's lists.
+
+    `running`: programs of the menu first, then by memory, at most 200. `always` and `never`: as in the settings.
+    """
 
     running: tuple[RunningProgram, ...]
     always: tuple[str, ...]
@@ -87,6 +85,8 @@ class Programs(Struct, frozen=True):
 
 
 class PlaceParams(Struct, frozen=True):
+    """Puts a program on one list, or on none."""
+
     app: str
     place: ProgramPlace
 
@@ -95,7 +95,7 @@ class PlaceParams(Struct, frozen=True):
 
 
 class PlacedProgram(Struct, frozen=True):
-    """`before`: its earlier place, for the undo."""
+    """The program's place now, and the one `before`, for the undo."""
 
     app: str
     place: ProgramPlace
@@ -103,10 +103,13 @@ class PlacedProgram(Struct, frozen=True):
 
 
 def check_app(app: str) -> None:
-    """Raises ValueError for what cannot be a program's name on a list."""
+    """Raise ValueError for what cannot be a program's name on a list."""
     if not 1 <= len(app) <= 255 or "," in app or not app.isprintable() or app != app.strip():
         raise ValueError("a program's name has between 1 and 255 letters and no comma")
 
 
+DEVICES = Method("machine.get", Empty, DeviceList)
+LOGIN = Method("login.get", Empty, LoginStart)
+SET_LOGIN = Method("login.set", LoginParams, LoginStart)
 PROGRAMS = Method("programs.running", Empty, Programs)
 PLACE_PROGRAM = Method("programs.place", PlaceParams, PlacedProgram)

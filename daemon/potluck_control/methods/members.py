@@ -106,7 +106,9 @@ class WrongResultsReport(Struct, frozen=True):
 
 
 class MembersList(Struct, frozen=True):
-    """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
+    """The people of a swarm, and what the user may do.
+
+    `may_lead`: you may invite and remove. `is_founder`: this computer has the founder's key.
 
     `is_open`: the swarm is open to everybody, so it has no members. `has_key`: your own key is on this computer, which
     can therefore add and remove computers of yours, and back the key up. `asking`: a computer with an invite for one
@@ -158,7 +160,7 @@ class PromoteParams(Struct, frozen=True):
 
 
 class EndInviteParams(Struct, frozen=True):
-    """`invite`: an id from the list, or its beginning."""
+    """The invite to end. `invite`: an id from the list, or its beginning."""
 
     invite: str
     swarm: str = ""
@@ -213,7 +215,7 @@ RECOVERY_CODE = Method("members.recovery_code", SwarmParams, RecoveryCode)
 RECOVER = Method("members.recover", RecoveryCode, MembersChanged)
 
 
-MIN_PASSWORD_CHARS = 10  # as `potluck.membership.backup` demands
+MIN_PASSWORD_CHARS = 10  # the minimum of `potluck.membership.backup`
 _MAX_DATA = 352 * 1024
 _Password = Annotated[str, Meta(max_length=1024)]
 

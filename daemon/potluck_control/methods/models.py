@@ -22,16 +22,16 @@ class Served(Struct, frozen=True):
 
     model: str
     swarm: str
-    num_blocks: int  # of the whole model
+    num_blocks: int  # blocks of the whole model
     span: tuple[int, int] | None = None  # blocks [start, end); None: not chosen yet
     dtype: str = ""  # number format of the computation: float32, bfloat16, float16
     quantization: str = ""  # how weights are held: none, int8, int4
     device: str = ""  # cpu, cuda, cuda:1, ...
-    resident_blocks: int = 0  # that stay on the device
+    resident_blocks: int = 0  # blocks that stay on the device
     streamed_blocks: int = 0  # fetched from RAM or disk in each pass
-    device_bytes: int = 0  # of weights on the device
-    streamed_bytes: int = 0  # of weights in one pass from RAM or disk
-    ram_bytes: int = 0  # of experts that are in RAM and computed there
+    device_bytes: int = 0  # weights on the device
+    streamed_bytes: int = 0  # weights read from RAM or disk in one pass
+    ram_bytes: int = 0  # experts that are held and computed in RAM
     loading: Progress | None = None  # None: nothing is being loaded
 
 
@@ -42,7 +42,7 @@ class StoredModel(Struct, frozen=True):
     bytes: int
     is_partial: bool  # the download of a file is not finished
     swarms: tuple[str, ...]  # joined swarms that run it
-    is_served: bool  # by the engine that runs now
+    is_served: bool  # the engine that runs now serves it
 
 
 class ModelsFolder(Struct, frozen=True):
@@ -52,7 +52,7 @@ class ModelsFolder(Struct, frozen=True):
     is_default: bool  # no folder is chosen in serve.models_folder
     models_bytes: int
     prepared_bytes: int
-    free_bytes: int  # of the disk
+    free_bytes: int  # free space of the disk
     limit_bytes: int  # limits.disk_mb; 0: none
 
 
@@ -65,13 +65,15 @@ class Models(Struct, frozen=True):
 
 
 class DeleteParams(Struct, frozen=True):
-    """`name`: of a stored model; empty: prepared blocks. `force`: even if a joined swarm runs it."""
+    """What to delete. `name`: a stored model; empty: prepared blocks. `force`: even if a joined swarm runs it."""
 
     name: ModelName
     force: bool = False
 
 
 class Deleted(Struct, frozen=True):
+    """The deleted model, and the space that it took."""
+
     name: str
     freed_bytes: int
 
@@ -91,7 +93,7 @@ class ModelChoice(Struct, frozen=True):
 
     model: str
     name: str
-    bytes: int  # of its weights
+    bytes: int  # size of its weights
     licence: str
     num_computers: int
     is_here: bool  # whole on this computer
@@ -99,13 +101,15 @@ class ModelChoice(Struct, frozen=True):
 
 
 class ModelChoices(Struct, frozen=True):
-    """`lent_bytes`: what this computer lends to a model, by which `num_computers` are counted."""
+    """Models to choose from. `lent_bytes`: what this computer lends to one; `num_computers` follow from it."""
 
     models: tuple[ModelChoice, ...]
     lent_bytes: int
 
 
 class SearchParams(Struct, frozen=True):
+    """Words to search the hub for."""
+
     words: Annotated[str, Meta(max_length=200, pattern=r"^[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z")]
 
 

@@ -1,6 +1,6 @@
 """`settings.*`: settings as a window shows them, with kinds, ranges, help and values, and changes to them.
 
-This is no second list of settings. The daemon fills these classes from the declarations in `potluck_control.settings`.
+The daemon fills these classes from the declarations in `potluck_control.settings`, so this is no second list.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ Value = bool | int | float | str | tuple[str, ...]
 
 
 class SettingKind(OpenEnum):
+    """The kind of a setting's value."""
+
     FLAG = "flag"  # true or false
     WHOLE = "whole"  # a whole number
     NUMBER = "number"
     TEXT = "text"
     CHOICE = "choice"  # one of `choices`
     LIST = "list"  # texts
-    UNKNOWN = "unknown"  # what a newer daemon says
+    UNKNOWN = "unknown"  # a word of a newer daemon
 
 
 class Setting(Struct, frozen=True):
@@ -51,7 +53,7 @@ class Section(Struct, frozen=True):
 
 
 class SettingsPage(Struct, frozen=True):
-    """`problems`: mistakes in the file with their lines. While there are any, the earlier settings stay in force."""
+    """All settings. `problems`: mistakes in the file, because of which the earlier settings stay in force."""
 
     file: str
     sections: tuple[Section, ...]
@@ -60,7 +62,7 @@ class SettingsPage(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """`value` None: the default. A text is converted as `potluck config set` does it."""
+    """The change of a setting. `value` None: the default. A text is converted as by `potluck config set`."""
 
     key: str
     value: Value | None = None
@@ -73,11 +75,13 @@ class SetParams(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """`undo`: the changes that take it back."""
+    """The settings after a change. `undo`: the changes that reverse it."""
 
     page: SettingsPage
     undo: tuple[Change, ...]
 
 
 GET = Method("settings.get", Empty, SettingsPage)
-SET = Method("settings.set", SetParams, Changed)  # in force when it returns; comments and order of the file stay
+SET = Method(
+    "settings.set", SetParams, Changed
+)  # changes are in force when it returns; comments and order of the file stay

@@ -11,6 +11,8 @@ from potluck_control.api.method import Empty, GivenName, Method, ModelName, Name
 
 
 class JoinedSwarm(Struct, frozen=True):
+    """A swarm that the user joined."""
+
     name: str
     model: str
     num_blocks: int
@@ -35,7 +37,7 @@ class UserNames(Struct, frozen=True):
 
 
 class LeaveParams(Struct, frozen=True):
-    """`is_sure`: also if the founder's key would be lost."""
+    """The swarm to leave. `is_sure`: leave it even if the founder's key is lost by it."""
 
     name: GivenName
     is_sure: bool = False
@@ -48,7 +50,7 @@ class Left(Struct, frozen=True):
 
 
 class InviteReach(StrEnum):
-    """The way on which newcomers with an invite reach the served swarm, the best one that is there."""
+    """The best way in which newcomers with an invite can reach the served swarm."""
 
     DIRECT = "direct"  # members that tried reached this computer
     UNTRIED = "untried"  # it has a public address, and no member has tried yet
@@ -60,7 +62,7 @@ class InviteReach(StrEnum):
 
 
 class Contact(Struct, frozen=True):
-    """Tells where the served swarm is found: addresses of members, this machine included."""
+    """The addresses of members at which the served swarm is found, this machine included."""
 
     name: str
     prefix: str

@@ -24,24 +24,24 @@ from potluck_control.processes.launch_spec import LaunchSpec
 PIPE_VERSION = 6
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 32 * 1024 * 1024  # a roster of 10,000 people
-MIN_DUTY = 0.1  # of `Throttle`, so that a step ends
-MAX_SERVERS = 500  # in one message; a page shows no more
+MIN_DUTY = 0.1  # the least `Throttle.duty`: a step has to end
+MAX_SERVERS = 500  # most servers in one message; a page shows no more
 
 
 class Said(Struct, frozen=True, tag=True, tag_field="kind"):
-    """What one end says to the other; `kind` is the name of its class."""
+    """A message of one end to the other. `kind` is its tag."""
 
 
 class Command(Said, frozen=True):
-    """What the daemon says to its engine."""
+    """A message of the daemon to its engine."""
 
 
 class EngineEvent(Said, frozen=True):
-    """What happens to an engine; `potluck serve` shows it, too."""
+    """An event in the life of an engine; `potluck serve` shows it, too."""
 
 
 class SelfTest(Struct, frozen=True):
-    """What the self-test of an engine's environment prints; `devices`: the names of those it computes on."""
+    """The output of the self-test of an engine's environment. `devices`: those it computes on, by name."""
 
     devices: tuple[str, ...]
     problem: str = ""
@@ -51,7 +51,7 @@ class SelfTest(Struct, frozen=True):
 
 
 class Launch(Command, frozen=True):
-    """What the engine is to serve, as the answer to its Hello."""
+    """The launch specification, as the answer to the engine's Hello."""
 
     spec: LaunchSpec
 
@@ -63,21 +63,21 @@ class Throttle(Command, frozen=True):
 
 
 class Network(Command, frozen=True):
-    """Keep to these caps on the use of the network from now on."""
+    """Obey these caps on the use of the network."""
 
     caps: NetworkCaps
 
 
 class Offload(Command, frozen=True):
-    """Tell the swarm, end sessions so that they continue elsewhere, and free the weights, but keep the process."""
+    """Announce to serve nothing, move sessions to other servers, and free the weights, but keep the process."""
 
 
 class Drain(Command, frozen=True):
-    """Tell the swarm and take no new sessions; open ones go on until Stop."""
+    """Announce to serve nothing and accept no new sessions; open ones go on until Stop."""
 
 
 class Worth(Command, frozen=True):
-    """Points of work that people did for this computer's owner: pairs of a person and what they did, the most first."""
+    """Points of work that people did for this computer's owner: pairs of a person and points, the most first."""
 
     people: tuple[tuple[str, int], ...]
 
@@ -125,7 +125,7 @@ class Joining(EngineEvent, frozen=True):
 
 
 class Nearby(EngineEvent, frozen=True):
-    """The members heard lately on the local network. A node that looks there sends it each time that it changes."""
+    """The members heard lately on the local network. A node that looks there sends every change."""
 
     found: tuple[str, ...]  # host:port
 
@@ -139,9 +139,9 @@ class Placed(EngineEvent, frozen=True):
     resident_blocks: int
     streamed_blocks: int
     device_bytes: int
-    streamed_bytes: int  # in one pass through the span
+    streamed_bytes: int  # bytes read in one pass through the span
     summary: Sentence
-    ram_bytes: int = 0  # of experts that are in RAM and computed there
+    ram_bytes: int = 0  # experts that are held and computed in RAM
 
 
 class Measured(EngineEvent, frozen=True):
@@ -149,7 +149,7 @@ class Measured(EngineEvent, frozen=True):
 
     inference_tps: float
     forward_tps: float
-    packing_error: float | None = None  # by how much packed outputs differ, relative; None: they can't be packed
+    packing_error: float | None = None  # relative difference of packed outputs; None: they can't be packed
 
 
 class Online(EngineEvent, frozen=True):
@@ -161,7 +161,7 @@ class Online(EngineEvent, frozen=True):
     seconds: float
 
 
-class StandbyOnline(Said, frozen=True):
+class StandbyOnline(Said, frozen=True, tag="Reachable"):
     """A standby node is in the swarm: it serves nothing, and others find it at these addresses."""
 
     peer_id: str
@@ -242,11 +242,11 @@ class SignedReceipt(Said, frozen=True):
     person: str
 
 
-class MemberRecords(Said, frozen=True):
-    """Records of the served swarm's members: from the engine what peers brought, to it what was signed here.
+class MemberRecords(Said, frozen=True, tag="Members"):
+    """Records of the served swarm's members. The engine sends those of peers, and gets those signed here.
 
     Attributes:
-        leader_heard: from the engine: it just compared with a leader's computer.
+        leader_heard: the engine has just compared its records with a leader's computer.
     """
 
     records: tuple[bytes, ...]
@@ -254,13 +254,13 @@ class MemberRecords(Said, frozen=True):
 
 
 class Met(Said, frozen=True):
-    """The addresses at which members of the swarm were found."""
+    """Addresses at which the engine met members of the swarm."""
 
     addresses: tuple[str, ...]
 
 
-class SwarmServers(Said, frozen=True):
-    """Who serves the swarm, sent when the engine has looked: at most `MAX_SERVERS`, itself first."""
+class SwarmServers(Said, frozen=True, tag="Servers"):
+    """The swarm's servers as the engine last read them: at most `MAX_SERVERS`, itself first."""
 
     servers: tuple[SeenServer, ...]
 
@@ -269,24 +269,24 @@ class EngineReport(Said, frozen=True):
     """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
     sessions: int = 0
-    total_tokens: int = 0  # of the work for others since the process started
-    memory_used_bytes: int = 0  # on the device that computes
+    total_tokens: int = 0  # tokens of the work for others since the process started
+    memory_used_bytes: int = 0  # memory on the device that computes
     memory_limit_bytes: int = 0  # 0: not limited
     memory_total_bytes: int = 0
     gpu_percent: float | None = None  # None: the engine computes elsewhere, or the driver does not say
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
-    one_more: OneMore | None = None  # as old as the coverage, like the next
+    one_more: OneMore | None = None  # as old as the coverage, and so is `expected_tps`
     expected_tps: float = 0.0  # tokens a second of one answer; 0: some blocks have no server
     metrics: EngineMetrics = EngineMetrics()
-    fetched_bytes: int = 0  # of the files that are being downloaded
+    fetched_bytes: int = 0  # bytes fetched of the files that are being downloaded
     fetch_total_bytes: int = 0  # 0: nothing is downloaded
     network: NetworkReport = NetworkReport()
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
     runs_on: Sentence = NOTHING  # what steps run on, such as "fused, graphs" or "plain: no gcc"; empty: not known yet
-    slow_why: Sentence = NOTHING  # why they run without the fast kernels that are expected; empty: they don't
+    slow_why: Sentence = NOTHING  # why steps run without the fast kernels that are expected; empty: they have them
     runs_on_hint: Sentence = NOTHING  # how to make them faster; empty: nothing to do
-    failing: tuple[Sentence, ...] = ()  # what it should do but fails at again and again
+    failing: tuple[Sentence, ...] = ()  # tasks that fail again and again
 
 
 OnEvent = Callable[[EngineEvent], None]

@@ -1,7 +1,4 @@
-"""Defines what an engine counts, as plain data that travels over the pipe.
-
-Defines what an engine may do with the network and what it has measured, as plain data for both ends of the pipe.
-"""
+"""What an engine counts and measures, and its caps on the network: plain data for both ends of the pipe."""
 
 from __future__ import annotations
 
@@ -20,15 +17,15 @@ class PageCounts(Struct, frozen=True):
     used: int = 0
     free: int = 0
     spilled: int = 0
-    kept: int = 0  # by prefixes that no session uses; counted as free
+    kept: int = 0  # pages of prefixes that no session uses; counted as free
 
 
 class EngineMetrics(Struct, frozen=True):
     """Counts since the engine started or came back, and some figures of the present moment ("now")."""
 
     decode_tokens: int = 0
-    prefill_tokens: int = 0  # computed
-    shared_tokens: int = 0  # of kept prefixes, answered without computing
+    prefill_tokens: int = 0  # without those of kept prefixes
+    shared_tokens: int = 0  # tokens of kept prefixes, which needed no computing
     forward_tokens: int = 0
     backward_tokens: int = 0
     steps: int = 0
@@ -37,11 +34,11 @@ class EngineMetrics(Struct, frozen=True):
     step_times: tuple[int, ...] = (0,) * (len(STEP_TIME_BOUNDS_S) + 1)
     refused_busy: int = 0
     refused_memory: int = 0
-    spills: int = 0  # sessions whose pages were taken
-    returns: int = 0  # sessions whose pages were brought back
+    spills: int = 0  # sessions whose pages moved to RAM or disk
+    returns: int = 0  # sessions whose pages moved back
     sessions: int = 0  # now
-    queued_steps: int = 0  # now; calls, too
-    queued_tokens: int = 0  # now; of steps and calls
+    queued_steps: int = 0  # now; steps and calls
+    queued_tokens: int = 0  # now; tokens of steps and calls
     waiting_for_pages: int = 0  # now
     pages: PageCounts = PageCounts()  # now
 
@@ -55,7 +52,7 @@ class NetworkCaps(Struct, frozen=True):
 
 
 class Reach(StrEnum):
-    """The way on which others reach this node."""
+    """The way in which others reach this node."""
 
     UNKNOWN = "unknown"  # no peer answered, or the network is within one machine
     DIRECT = "direct"
@@ -63,12 +60,12 @@ class Reach(StrEnum):
 
 
 class NetworkReport(Struct, frozen=True):
-    """Reach, as peers reported who tried, and rates in Mbit/s; 0 means not known."""
+    """This node's reach, as reported by peers that tried, and rates in Mbit/s; 0: not known."""
 
     reach: Reach = Reach.UNKNOWN
     num_asked: int = 0  # peers that answered whether they reach this machine
     num_reached: int = 0  # peers that do reach it
-    link_mbps: float = 0.0  # as announced to the swarm
+    link_mbps: float = 0.0  # the rate that the swarm is told
     num_links: int = 0  # links to peers that were measured; 0: `link_mbps` is a setting or a guess
     ping_ms: float = 0.0  # median round trip to peers
-    download_mbps: float = 0.0  # of files
+    download_mbps: float = 0.0  # rate of file downloads

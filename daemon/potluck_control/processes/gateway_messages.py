@@ -1,9 +1,7 @@
-"""Says how the gateway is reached: its address, and by whom beside this machine's own programs. Pure.
+"""Messages between the daemon and its gateway process, and the address at which programs reach the gateway.
 
-Messages between the daemon and its gateway process: JSON lines to standard input, JSON lines back.
-
-Keys of swarms travel this way because others may read the command line and the environment. The process ends
-when its standard input does.
+They are JSON lines to standard input, and JSON lines back. Keys of swarms travel this way because others may read the
+command line and the environment. The process ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ from potluck_control.settings import GatewaySettings, Settings
 
 
 def gateway_url(address: str, port: int) -> str:
-    """Return the address for programs of this machine, of a gateway that listens at `address`."""
+    """Return the address at which this machine's programs reach a gateway that listens at `address`."""
     host = "127.0.0.1" if address in ANY else address
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
 
 def remote_access_notice(settings: GatewaySettings) -> Sentence:
-    """Return what the settings open beyond the names of loopback; nothing if they don't."""
+    """Return a sentence on who reaches the gateway beyond loopback by these settings; an empty one if nobody does."""
     remote = () if is_loopback(settings.address) else (settings.address,)
     ways = (*remote, *settings.hosts, *settings.origins)
     if not ways:
@@ -38,14 +36,14 @@ def remote_access_notice(settings: GatewaySettings) -> Sentence:
 
 
 class GatewaySwarm(Confidential, frozen=True):
-    """A swarm that was joined, and its model."""
+    """A joined swarm and its model."""
 
     membership: Membership
     checkpoint: str  # folder or hub name
 
     @property
     def identity(self) -> Swarm:
-        """The swarm without where it is found and what drafts: a loaded model stays in use while this is equal."""
+        """The swarm without its addresses and its draft model: a loaded model stays in use while this is equal."""
         return replace(self.membership.swarm, bootstrap_peers=(), draft=None)
 
 
@@ -59,13 +57,13 @@ class GatewayOpening(Confidential, frozen=True):
     settings: Settings
     socket: str
     head_socket: str = ""
-    key_hashes: tuple[str, ...] = ()  # of those that let a request in, and of the token
-    distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
-    may_draft: bool = True  # with a small model on the processor
+    key_hashes: tuple[str, ...] = ()  # hashes of the programs' keys and of the token
+    distrusted: tuple[str, ...] = ()  # people whose servers returned wrong results to earlier gateways
+    may_draft: bool = True  # a small model may draft on the processor
 
 
 class GatewayChange(Confidential, frozen=True):
-    """What holds from now on, sent whenever it changes: the keys, the swarms and whether it drafts. None: as before."""
+    """New keys, new swarms, or whether a draft model may run, sent whenever one changes. None: as before."""
 
     key_hashes: tuple[str, ...] | None = None
     swarms: tuple[GatewaySwarm, ...] | None = None
@@ -73,15 +71,17 @@ class GatewayChange(Confidential, frozen=True):
 
 
 class GatewayReport(Struct, frozen=True):
-    """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
+    """A report of the gateway: its present step, its `url` once it is ready, a request, or why it ends.
 
-    `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly.
-    An answer has the hash of the key it was for, the tokens of prompt and answer, and how long the prefix of a swarm's
-    model took for how many of the answer's tokens after the first.
+    Attributes:
+        key_hash, tokens: of an answer: the hash of its key, and the tokens of prompt and answer.
+        swarm, timed_tokens, answer_s: the prefix of its swarm, the tokens after the first, and the time they took.
+        audits: what this process has found so far; None: nothing new.
+        found: a server that returned wrong results.
     """
 
     step: Sentence = NOTHING
-    is_waiting: bool = False  # at this step, for a member of the swarm that answers
+    is_waiting: bool = False  # this step waits for a member of the swarm to answer
     url: str = ""
     asked: bool = False
     key_hash: str = ""
@@ -92,7 +92,7 @@ class GatewayReport(Struct, frozen=True):
     problem: Sentence = NOTHING
     audits: AuditStatus | None = None
     found: Sentence = NOTHING
-    distrusted: tuple[str, ...] = ()  # with `found`: whose servers computed wrongly
+    distrusted: tuple[str, ...] = ()  # the people whose servers returned wrong results; goes with `found`
 
 
 def key_hash(key: str) -> str:

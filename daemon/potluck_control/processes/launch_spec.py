@@ -1,8 +1,7 @@
 """Describes one engine: what it serves, on which devices, and within which limits.
 
-The daemon makes it of the settings, `potluck serve` of its options, and the engine works with it as it is. It holds the
-settings themselves, and beside them what is none. The text of the invite never leaves the processes. Plain values, no
-I/O, no torch.
+The daemon makes it from the settings, `potluck serve` from its options, and the engine works with it as it is. It holds
+the settings themselves, and beside them what is no setting. Plain values, no I/O, no torch.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck_control.settings import ServeSettings, Settings
 
-_CPU_SHARE = 0.5  # of the memory that is free now: this is somebody's own computer
+_CPU_SHARE = 0.5  # share of the free memory: this is somebody's own computer
 _GPU_SHARE = 0.8
 _GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
 
 
 def usual_memory_bytes(free_bytes: int, *, is_gpu: bool) -> int:
-    """Return what an engine may use of a device's free memory for weights, sessions and activations, if nobody says."""
+    """Return how much of a device's free memory an engine may use for weights, sessions and activations by default."""
     if is_gpu:
         return max(int(free_bytes * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
     return int(free_bytes * _CPU_SHARE)
@@ -34,14 +33,14 @@ def usual_memory_bytes(free_bytes: int, *, is_gpu: bool) -> int:
 class ServingLimits:
     """Ceilings that keep one caller from using up the server. Tokens count every row of a batch."""
 
-    max_batch_tokens: int = 2048  # in one call or step; more where `max_call_bytes` and the session limit allow
-    max_call_bytes: int = 256 << 20  # of hidden states in one call or step, 4 bytes a value
+    max_batch_tokens: int = 2048  # rows in one call or step; more where `max_call_bytes` and the session limit allow
+    max_call_bytes: int = 256 << 20  # hidden states in one call or step, 4 bytes a value
     max_length: int = 1 << 20  # tokens of a session, where the model's positions and the pages reach so far
     cache_tokens: int = 16384  # KV cache of all sessions, tokens through the whole span; see `grows_cache`
     max_sessions: int = 256
     piece_tokens: int = 512  # most tokens through the span that run before a waiting decode step gets its turn
     max_queued_jobs: int = 256  # steps and calls that wait, or run
-    max_queued_tokens: int = 65536  # of them; a call counts by its work
+    max_queued_tokens: int = 65536  # tokens of these steps and calls; a call counts by its work
     opening_timeout_s: float = 10.0  # silence of a stream before its first message is whole
     step_timeout_s: float = 300.0  # silence of a session before it is closed; any step, even an empty one, counts
     session_timeout_s: float = 12 * 3600.0  # age of a session; stock servers allow 1800 s
@@ -51,13 +50,15 @@ class ServingLimits:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """Everything that one engine needs to know. What its settings leave open, the engine chooses."""
+    """Everything that one engine needs to know. The engine chooses what its settings leave open."""
 
     membership: Membership
     checkpoint: str  # folder or hub name
     runtime_dir: Path  # sockets and other files that are removed with the engine
     settings: Settings = field(default_factory=Settings)  # those that act in the engine, see `for_engine`
-    memory_percent: int = field(default=100, compare=False)  # of the limits, after memory ran out; no engine restarts
+    memory_percent: int = field(
+        default=100, compare=False
+    )  # share of the limits after memory ran out; a change restarts no engine
     listen: tuple[str, ...] = everywhere(0)
     may_move_port: bool = False  # listen at another port while another program has this one
     announce: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class LaunchSpec:
     keeps_head: bool = field(default=False, compare=False)  # memory for it, as one stays; no engine restarts
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
     heartbeat_s: float = 10.0
-    stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
+    stop_timeout_s: float = 5.0  # time for open sessions to finish their step when the engine leaves
     limits: ServingLimits = field(default_factory=ServingLimits)
 
     @property

@@ -1,4 +1,4 @@
-"""Keeps receipts on their way from an engine to the ledger in files, so that neither's sudden death loses one.
+"""Keeps receipts on their way from an engine to the ledger in files, so that no crash of either loses one.
 
 The engine appends each receipt that it accepts, one line each, before it sends it to the daemon. It locks the file that
 it writes, and begins another one once that is large. The daemon books what it finds in files that nobody has locked.
@@ -49,7 +49,7 @@ class ReceiptOutbox:
 
 
 def empty_outbox(folder: Path, book: Callable[[Sequence[Booking]], object]) -> None:
-    """Give `book` the receipts of each file that no engine writes any more, and delete the file unless it raised."""
+    """Pass the receipts of each file that no engine writes any more to `book`, and delete the file unless it raises."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:
             handle = open_locked(path)
@@ -61,7 +61,7 @@ def empty_outbox(folder: Path, book: Callable[[Sequence[Booking]], object]) -> N
 
 
 def _bookings(data: bytes) -> Iterator[Booking]:
-    """Read all whole lines; a crash may have cut one off."""
+    """Yield the bookings in all whole lines; a crash may have cut one off."""
     for line in data.splitlines():
         try:
             receipt, person = line.decode().split(" ")

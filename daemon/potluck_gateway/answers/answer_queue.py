@@ -1,7 +1,7 @@
 """Runs the work of requests in threads, in the order in which they came.
 
 A set number of threads work, and as many requests wait. Each choice of a request is an answer of its own, so that
-servers compute them together. The work of a caller that is gone ends at once, wherever it is (`CancelScope`), or never
+servers compute them together. The work of a caller that has gone ends at once, wherever it is (`CancelScope`), or never
 begins.
 """
 
@@ -39,10 +39,10 @@ class ChatModel(Protocol):
 
     facts: ModelFacts
 
-    def answer(self, request: ChatRequest, tell: Callable[[AnswerEvent], None]) -> Answer:
+    def answer(self, request: ChatRequest, emit: Callable[[AnswerEvent], None]) -> Answer:
         """Return one answer to a request, which has messages or one prompt, whatever number of choices it asks for.
 
-        `tell` hears of each step of the answer; an OSError from it ends the generation. Raises PotluckError.
+        `emit` gets each step of the answer; an OSError from it ends the generation. Raises PotluckError.
         """
 
     def prepare(self, request: ChatRequest) -> ChatRequest:
@@ -62,7 +62,7 @@ class AnswerQueue:
     """The threads that answer, `at_once` at a time."""
 
     def __init__(self, model_of: Callable[[str], Awaitable[ChatModel]], at_once: int) -> None:
-        """`model_of` returns the model of a name, and may take long."""
+        """Store the settings. `model_of` returns the model of a name, and may take long."""
         self._model_of = model_of
         self._at_once = at_once
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
@@ -74,24 +74,24 @@ class AnswerQueue:
         """Return how many answers wait for others to end."""
         return max(0, self._accepted - self._at_once)
 
-    async def answer(self, model: str, request: ChatRequest, tell: Callable[[AnswerEvent], None]) -> Answers:
-        """Return the answers of all choices as `run` does. `tell` hears of their steps if they are streamed."""
+    async def answer(self, model: str, request: ChatRequest, emit: Callable[[AnswerEvent], None]) -> Answers:
+        """Return the answers of all choices as `run` does. `emit` gets their steps if they are streamed."""
         loop, caller = asyncio.get_running_loop(), CancelScope()
 
         def pass_on(item: AnswerEvent, index: int) -> None:
             if caller.is_cancelled:
                 raise BrokenPipeError("the caller is gone")
             if request.is_streamed:
-                loop.call_soon_threadsafe(tell, replace(item, index=index) if isinstance(item, AnswerPart) else item)
+                loop.call_soon_threadsafe(emit, replace(item, index=index) if isinstance(item, AnswerPart) else item)
 
-        def answered(index: int, asked: ChatRequest, chat: ChatModel) -> Answer:
-            return chat.answer(asked, partial(pass_on, index=index))
+        def answered(index: int, single: ChatRequest, chat: ChatModel) -> Answer:
+            return chat.answer(single, partial(pass_on, index=index))
 
         prompts = [request] if request.messages else [replace(request, prompts=(one,)) for one in request.prompts]
         with self._places(len(prompts) * request.num_choices):
             prepared = [await self.prepare(model, methodcaller("prepare", one)) for one in prompts]
             choices = (_seeded(one, number) for one in prepared for number in range(request.num_choices))
-            works = [partial(answered, index, asked) for index, asked in enumerate(choices)]
+            works = [partial(answered, index, single) for index, single in enumerate(choices)]
             return tuple(await self._run(model, works, caller))
 
     async def prepare(self, model: str, work: Work[R]) -> R:
@@ -124,7 +124,7 @@ class AnswerQueue:
 
     @contextmanager
     def _places(self, count: int) -> Iterator[None]:
-        """Take places in the queue for as long as the block runs. Raises BadRequestError if there is no room."""
+        """Hold `count` places in the queue while the block runs. Raises BadRequestError if there is no room."""
         most = 2 * self._at_once
         if count > most:
             raise BadRequestError(f"a request may have {most} answers, its prompts times n")

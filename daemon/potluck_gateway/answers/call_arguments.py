@@ -40,10 +40,10 @@ class JsonArguments:
     value: Any = None
 
     def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
-        """`quote`: what stands around texts, beside the quotes of JSON."""
+        """Start at the beginning. `quote`: stands around texts, beside the quotes of JSON."""
         self._ends = ends
         self._quotes = ('"', quote or "'")
-        self._quote = ""  # of the text that is being read, if one is
+        self._quote = ""  # the quote that began the text being read; empty: outside a text
         self._depth = 0
         self._made: list[str] = []
 
@@ -78,7 +78,7 @@ class JsonArguments:
             return '"', len(found[0])
         self.is_broken = self._ends.match(text, place) is not None and found[0][0] == OPEN
         escape = found["escape"]
-        if escape and escape[1] not in _ESCAPED:  # as in other languages
+        if escape and escape[1] not in _ESCAPED:  # an escape of another language
             return "'" if escape[1] == "'" else escaped(escape), len(escape)
         return escape or escaped(found[0]), len(found[0])
 
@@ -116,7 +116,7 @@ class PairArguments(JsonArguments):
         following: tuple[str, ...],
         schemas: Mapping[str, object],
     ) -> None:
-        """Begin.
+        """Start at the beginning.
 
         Args:
             begins: of a value, with its `key`, or `over`: what ends the call.
@@ -130,7 +130,7 @@ class PairArguments(JsonArguments):
         self._schemas = schemas
         self._schema: object = None
         self._is_text = False
-        self._value = ""  # that has to be whole
+        self._value = ""  # a value that is passed on only as a whole
 
     def _outside(self, text: str, place: int) -> tuple[str, int]:
         found = self._begins.search(text, place)

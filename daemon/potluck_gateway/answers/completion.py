@@ -28,11 +28,11 @@ _SMALLEST_TOP_P = 1e-6  # 0 means the best token alone
 _SORTED = 1024  # tokens; what is more likely than all others together is nearly always among them
 _COLDEST = 1e-5  # a lower temperature is greedy, as in vLLM: the quotients would not fit into float32
 _SEED_BYTES = 7
-_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # of SplitMix64, as int64, like the two factors
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # SplitMix64's constant as int64, like the two factors
 _MIXED = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 _GREEDY = Sampling(temperature=0.0)
-_NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # what each is if nobody says
+_NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # values without effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Options:
     min_new_tokens: int = 0
     sampling: Sampling = _GREEDY
     ends: tuple[int, ...] | None = None  # tokens after which it ends; None: those of the generation config
-    steps: tuple[LogitsProcessor, ...] = ()  # what sees or changes the scores before all of that
+    steps: tuple[LogitsProcessor, ...] = ()  # processors that run before all others
     drafts: bool = False  # send drafted tokens along where that is faster; the tokens stay the same
 
     def generate_options(self, prompt_tokens: int, defaults: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Options:
 
         A token is always drawn here, because `generate` draws from a state that all threads share.
         """
-        asked = self.sampling
+        sampling = self.sampling
         options: dict[str, Any] = {
             "max_new_tokens": self.max_new_tokens,
             "min_new_tokens": self.min_new_tokens or None,
@@ -62,23 +62,23 @@ class Options:
         if self.ends is not None:
             options["eos_token_id"] = list(self.ends) or None
             options["pad_token_id"] = self.ends[0] if self.ends else 0
-        if asked.repetition_penalty is not None:
-            options["repetition_penalty"] = float(asked.repetition_penalty)
+        if sampling.repetition_penalty is not None:
+            options["repetition_penalty"] = float(sampling.repetition_penalty)
         processors: list[LogitsProcessor] = list(self.steps)
-        if asked.presence_penalty or asked.frequency_penalty:
-            processors.append(_Penalties(prompt_tokens, asked.presence_penalty, asked.frequency_penalty))
-        processors += _drawing(asked, defaults)
+        if sampling.presence_penalty or sampling.frequency_penalty:
+            processors.append(_Penalties(prompt_tokens, sampling.presence_penalty, sampling.frequency_penalty))
+        processors += _drawing(sampling, defaults)
         return options | ({"logits_processor": LogitsProcessorList(processors)} if processors else {})
 
 
-def _drawing(asked: Sampling, defaults: Any) -> list[LogitsProcessor]:
-    """Return the step that draws a token; none if the best one is taken. `defaults` says what is not asked for."""
-    said = ((getattr(asked, name), getattr(defaults, name, None), value) for name, value in _NEUTRAL.items())
-    limits: list[Any] = [next(value for value in each if value is not None) for each in said]
-    is_sampled = asked.temperature is not None or getattr(defaults, "do_sample", None)
+def _drawing(sampling: Sampling, defaults: Any) -> list[LogitsProcessor]:
+    """Return the step that draws a token; none for greedy decoding. `defaults` has what the request leaves open."""
+    given = ((getattr(sampling, name), getattr(defaults, name, None), value) for name, value in _NEUTRAL.items())
+    limits: list[Any] = [next(value for value in each if value is not None) for each in given]
+    is_sampled = sampling.temperature is not None or getattr(defaults, "do_sample", None)
     if not is_sampled or limits[0] < _COLDEST:
         return []
-    seed = int.from_bytes(os.urandom(_SEED_BYTES)) if asked.seed is None else asked.seed
+    seed = int.from_bytes(os.urandom(_SEED_BYTES)) if sampling.seed is None else sampling.seed
     return [DrawToken(seed, *limits)]
 
 
@@ -90,20 +90,30 @@ class Completion:
     times_s: list[float] = field(default_factory=list)
 
     @property
+    def prompt_s(self) -> float:
+        """Return the time of the first token, which the prefill makes."""
+        return self.times_s[0] if self.times_s else 0.0
+
+    @property
+    def decode_s(self) -> float:
+        """Return the time of all tokens after the first."""
+        return self.times_s[-1] - self.times_s[0] if self.times_s else 0.0
+
+    @property
     def tokens_per_s(self) -> float:
-        """Return the speed of decoding, without the first token, which the prefill makes."""
-        return (len(self.tokens) - 1) / (self.times_s[-1] - self.times_s[0]) if len(self.tokens) > 1 else 0.0
+        """Return the speed of decoding."""
+        return (len(self.tokens) - 1) / self.decode_s if len(self.tokens) > 1 else 0.0
 
 
 class TextTokenizer:
-    """A tokenizer. `tokenizer` is transformers' own."""
+    """The tokenizer of a checkpoint. `tokenizer` is transformers' own."""
 
     def __init__(self, folder: str | Path) -> None:
         """Load the tokenizer of a checkpoint; `tokenizer.json` is enough. Raises CheckpointError if it has none."""
         try:
             self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError, ImportError) as error:
-            file = Path(folder) / "tokenizer.json"  # of a checkpoint whose own class of tokenizers is never run
+            file = Path(folder) / "tokenizer.json"  # enough for a checkpoint whose own tokenizer class is never run
             if not file.is_file():
                 text, hint = f"{folder} has no usable tokenizer", "copy the tokenizer files too"
                 raise CheckpointError(text, hint=hint) from error
@@ -128,27 +138,27 @@ class TextTokenizer:
     def pieces(self, tokens: list[int]) -> list[str]:
         """Return the text that each token adds to those before it."""
         decoder = TokenDecoder(self)
-        *pieces, last = map(decoder.take, tokens)
-        return [*pieces, last + decoder.rest()]
+        *pieces, last = map(decoder.add, tokens)
+        return [*pieces, last + decoder.flush()]
 
 
 class TokenDecoder:
     """Turns tokens into text one by one, although a letter may take several. Each costs the same."""
 
     def __init__(self, text: TextTokenizer, before: Sequence[int] = ()) -> None:
-        """`before`: what the first token follows; some tokenizers write no space at the beginning of a text."""
+        """Begin after the tokens `before`, because some tokenizers write no space at the beginning of a text."""
         self._text = text
         self._tokens = list(before)
-        self._start, self._end = 0, len(self._tokens)  # of what was shown last, from where the next is decoded
+        self._start, self._end = 0, len(self._tokens)  # bounds of what was shown last; decoding goes on from `_start`
 
-    def take(self, token: int) -> str:
-        """Return what this token adds, or nothing while the last letter is incomplete."""
+    def add(self, token: int) -> str:
+        """Add a token and return its text, or nothing while the last letter is incomplete."""
         self._tokens.append(token)
         new = self._new()
         return "" if new.endswith(_INCOMPLETE) else self._shown(new)
 
-    def rest(self) -> str:
-        """Return what is still held back."""
+    def flush(self) -> str:
+        """Return the text that is still held back."""
         return self._shown(self._new()) if self._end < len(self._tokens) else ""
 
     def _new(self) -> str:
@@ -196,7 +206,7 @@ def complete(
     completion = Completion()
     started = time.perf_counter()
 
-    def note(token: int) -> None:
+    def append(token: int) -> None:
         completion.tokens.append(token)
         completion.times_s.append(time.perf_counter() - started)
         on_token(completion)
@@ -205,11 +215,11 @@ def complete(
     if session is not None:
         more["session"] = session
     with torch.inference_mode():
-        model.generate(prompt, attention_mask=torch.ones_like(prompt), streamer=_Streamer(note), **more)
+        model.generate(prompt, attention_mask=torch.ones_like(prompt), streamer=_Streamer(append), **more)
     return completion
 
 
-def quiet() -> None:
+def silence_transformers() -> None:
     """Switch off the progress bars and warnings of transformers."""
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -231,16 +241,16 @@ class _Penalties(LogitsProcessor):  # type: ignore[misc]
 
 
 class DrawToken(LogitsProcessor):  # type: ignore[misc]
-    """Draws a token, and leaves only that one. `generate` then takes it as the best.
+    """Draws a token and leaves only that one, which `generate` then takes as the best.
 
-    What is drawn from is what transformers' warpers leave, but only the best tokens are sorted: sorting a vocabulary
-    takes longer than everything else in a step. The token whose chance, divided by exponential noise of its own, is
-    largest is drawn as often as its chance says. The noise depends on seed, position and token alone, so a drafter
-    can draw with the same.
+    It draws from the tokens that transformers' warpers leave, but sorts only the best of them: sorting a vocabulary
+    takes longer than everything else in a step. It takes the token with the largest quotient of its probability and
+    exponential noise of its own, which draws each token with its probability. The noise depends only on seed, position
+    and token, so a drafter can draw with the same noise.
     """
 
     def __init__(self, seed: int, temperature: float, top_k: int, top_p: float, min_p: float) -> None:
-        """`top_k`: 0 is all. The first token is always left, whatever `top_p` is."""
+        """Store the limits. `top_k` 0 keeps all tokens. The best token always stays, whatever `top_p` is."""
         self._seed = seed
         self.limits = temperature, top_k, top_p, min_p
 
@@ -255,7 +265,7 @@ class DrawToken(LogitsProcessor):  # type: ignore[misc]
         tokens, chances = self._left(logits)
         if tokens is not None:
             return int(tokens[(chances.double() / _noise(self._seed, position, tokens)).argmax()])
-        size = len(chances)  # of all, those that are seldom drawn count together: noise for each takes long
+        size = len(chances)  # Unlikely tokens count together, because noise for each takes long.
         best, tokens = chances.topk(min(_SORTED, size))
         noise = _noise(self._seed, position, torch.cat([tokens, torch.tensor([size, size + 1])]))
         counted = torch.cat([best.double(), (1 - best.double().sum(0, keepdim=True)).clamp(min=0)])
@@ -294,7 +304,7 @@ def _noise(seed: int, position: int, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def _shifted(bits: torch.Tensor, count: int) -> torch.Tensor:
-    """Shift int64 to the right, and zeros in."""
+    """Shift int64 to the right logically, so that zeros come in."""
     return (bits >> count) & ((1 << (64 - count)) - 1)
 
 

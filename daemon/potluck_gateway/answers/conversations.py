@@ -4,8 +4,8 @@ A request brings a whole conversation. Its session is found by the messages and 
 those of the same key: a quick answer would tell one user what another has asked. Few sessions are kept, and not for
 long, because servers hold memory for each; one that a server ended is made again by the library.
 
-Marks name what was said up to a message, and by whose key. They are the same however a program sends it back: without
-thinking, with other ids, with other white space around a text.
+Marks name what a conversation says up to a message, and by whose key. They are the same however a program sends it
+back: without thinking, with other ids, with other white space around a text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import torch
 from potluck.client import Session
 from potluck_gateway.exchange import ChatMessage, ChatRequest
 
-MAX_KEPT = 16  # as many agents as may work for one person at once; servers move idle sessions out of their way
+MAX_KEPT = 16  # enough for the agents of one person; servers move idle sessions out of their way
 KEEP_S = 300.0  # people who read and write an answer take less
 _MARK_BYTES = 16
 _log = logging.getLogger(__name__)
@@ -67,17 +67,17 @@ class Conversations:
         self._keep_s = keep_s
         self._kept: list[Conversation] = []  # the one kept last is at the end
         self._lock = threading.Lock()
-        self._is_tended = False  # a thread will close old sessions
+        self._has_closer = False  # a thread closes old sessions
 
-    def begin(self, prompt: torch.Tensor, num_tokens: int, asked: ChatRequest) -> Conversation:
+    def begin(self, prompt: torch.Tensor, num_tokens: int, request: ChatRequest) -> Conversation:
         """Return a session that has seen as much as possible of `prompt` [tokens], but not its last token.
 
         `num_tokens`: how many prompt and answer may have together.
         """
-        marks, terms = marks_of(asked), (asked.owner, asked.max_wait_s)
+        marks, terms = marks_of(request), (request.owner, request.max_wait_s)
         with self._lock:
             fit = [one for one in self._kept if one.terms == terms and one.room >= num_tokens]
-            found, shared = _longest(fit, prompt, marks)
+            found, shared = _best_match(fit, prompt, marks)
             if found is not None:
                 self._kept.remove(found)
         if found is None:
@@ -94,16 +94,16 @@ class Conversations:
         return found
 
     def keep(self, conversation: Conversation, answer: Sequence[int]) -> None:
-        """Keep a session for the next turn. It may lack the end of `answer`."""
+        """Keep a session for the next turn. The session may lack the end of `answer`."""
         tokens = torch.cat([conversation.tokens, torch.tensor(answer, dtype=torch.int64)])
         conversation.tokens = tokens[: conversation.session.position]
         conversation.kept_at = time.monotonic()
         with self._lock:
             self._kept.append(conversation)
-            is_tended, self._is_tended = self._is_tended, True
+            has_closer, self._has_closer = self._has_closer, True
         self._end_old()
-        if not is_tended:
-            threading.Thread(target=self._tend, daemon=True).start()
+        if not has_closer:
+            threading.Thread(target=self._close_in_time, daemon=True).start()
 
     def _end_old(self) -> None:
         """Close the sessions that were kept for too long, and the oldest ones if there are too many."""
@@ -118,11 +118,11 @@ class Conversations:
             except Exception:
                 _log.exception("an old session cannot be closed")
 
-    def _tend(self) -> None:
+    def _close_in_time(self) -> None:
         """Close each session when its time has come, until none is kept."""
         while True:
             with self._lock:
-                self._is_tended = bool(self._kept)
+                self._has_closer = bool(self._kept)
                 if not self._kept:
                     return
                 due_s = self._kept[0].kept_at + self._keep_s - time.monotonic()
@@ -131,37 +131,37 @@ class Conversations:
 
 
 class RememberedThinking:
-    """What the model thought for its newest answers, for programs that don't send it back. Any thread may use it."""
+    """The thinking of the newest answers, for programs that don't send it back. Any thread may use it."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, str] = OrderedDict()  # the mark of an answer -> its thinking
 
-    def note(self, asked: ChatRequest, answer: ChatMessage) -> None:
+    def remember(self, request: ChatRequest, answer: ChatMessage) -> None:
         """Remember the thinking of the answer to a request."""
-        if asked.messages and answer.thinking:
-            self._kept[_next_mark(marks_of(asked)[-1], answer)] = answer.thinking
+        if request.messages and answer.thinking:
+            self._kept[_next_mark(marks_of(request)[-1], answer)] = answer.thinking
             if len(self._kept) > _MOST_THOUGHTS:
                 self._kept.popitem(last=False)
 
-    def restored(self, asked: ChatRequest) -> ChatRequest:
+    def restored(self, request: ChatRequest) -> ChatRequest:
         """Return a request with the thinking of the answers that came back without."""
-        both = zip(asked.messages, map(self._kept.get, marks_of(asked)), strict=True)
+        both = zip(request.messages, map(self._kept.get, marks_of(request)), strict=True)
         messages = (replace(one, thinking=known) if known and not one.thinking else one for one, known in both)
-        return replace(asked, messages=tuple(messages))
+        return replace(request, messages=tuple(messages))
 
 
-def marks_of(asked: ChatRequest) -> list[bytes]:
+def marks_of(request: ChatRequest) -> list[bytes]:
     """Return the mark of each message of a request."""
-    return list(accumulate(asked.messages, _next_mark, initial=asked.owner.encode()))[1:]
+    return list(accumulate(request.messages, _next_mark, initial=request.owner.encode()))[1:]
 
 
 def _next_mark(before: bytes, message: ChatMessage) -> bytes:
-    calls = (text for call in message.calls for text in (call.name, _usual(call.arguments)))
-    said = "\0".join((message.role, message.content.strip(), *calls))
-    return blake2b(said.encode(errors="replace"), key=before, digest_size=_MARK_BYTES).digest()
+    calls = (text for call in message.calls for text in (call.name, _canonical(call.arguments)))
+    content = "\0".join((message.role, message.content.strip(), *calls))
+    return blake2b(content.encode(errors="replace"), key=before, digest_size=_MARK_BYTES).digest()
 
 
-def _usual(arguments: str) -> str:
+def _canonical(arguments: str) -> str:
     """Return arguments in the one form that all ways to write the same JSON have."""
     try:
         return json.dumps(json.loads(arguments, parse_float=_number), sort_keys=True)
@@ -174,7 +174,7 @@ def _number(text: str) -> float:
     return int(value) if (value := float(text)).is_integer() else value
 
 
-def _longest(
+def _best_match(
     kept: Sequence[Conversation], prompt: torch.Tensor, marks: Sequence[bytes]
 ) -> tuple[Conversation | None, int]:
     """Return the conversation that goes on with `prompt`, and how many tokens they share.

@@ -1,11 +1,11 @@
-"""Has small models draft for the loaded ones, where the swarm names one and as long as memory lasts. Imports torch.
+"""Lets small models draft for the loaded ones, where the swarm names one and memory suffices. Imports torch.
 
-    apart -> loading:     there is room, and the daemon allows it; answers go on meanwhile
-    loading -> drafting:  it is read; its files are fetched first, as the ends of the large model are
-    loading -> apart:     it can't be had, or has no room: it is tried again later
-    drafting -> apart:    memory is short, or a game has started
+    unloaded -> loading:   there is room, and the daemon allows it; answers go on meanwhile
+    loading -> drafting:   its files are fetched and read
+    loading -> unloaded:   it can't be loaded or has no room; the next try comes later
+    drafting -> unloaded:  memory is short, or a game has started
 
-What drafts is the first to go: it leaves half as much again free as an engine does.
+Draft models are the first to go: they leave half as much again free as an engine does.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from potluck.protocol.swarm import Draft, Swarm
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 5.0
-_AGAIN_S = 300.0  # after memory was short, or it couldn't be had
+_UPDATE_S = 5.0
+_RETRY_S = 300.0  # the wait after memory was short or the model couldn't be loaded
 _RESERVE = 1.5  # times what others are left
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _DraftedModel:
     """A loaded model for which another one may draft."""
 
     model: Any
@@ -42,11 +42,11 @@ class _Place:
     draft: Draft | None
     drafting: DraftModel | None = None
     not_before_s: float = 0.0  # monotonic
-    problem: str = ""  # that was logged
+    problem: str = ""  # the last logged problem
 
 
 class DraftModels:
-    """The models that draft. Any thread may call; one of its own loads them and gives them back."""
+    """The models that draft for the loaded ones. Any thread may call; a thread of its own loads and unloads them."""
 
     def __init__(self, *, reserve_bytes: int, is_allowed: bool, spare: Callable[[int], int] = spare_bytes) -> None:
         """Store the settings.
@@ -58,87 +58,92 @@ class DraftModels:
         self._reserve_bytes = int(_RESERVE * reserve_bytes)
         self._is_allowed = is_allowed
         self._spare = spare
-        self._places: list[_Place] = []
+        self._models: list[_DraftedModel] = []
         self._lock = threading.Lock()  # held to change any of these, not to load
         self._changed = threading.Event()
 
     def start(self) -> None:
-        """Look from now on, in a thread."""
+        """Run `update` now and again, in a thread."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def add(self, model: Any, offered: GatewaySwarm) -> None:
-        """Have what the swarm names draft for its loaded model, as soon as that is loaded itself."""
+        """Let the draft model that the swarm names draft for this loaded model, once it is loaded itself."""
         with self._lock:
-            self._places.append(_Place(model, offered.identity, offered.membership.swarm.draft))
+            self._models.append(_DraftedModel(model, offered.identity, offered.membership.swarm.draft))
         self._changed.set()
 
     def offer(self, swarms: Sequence[GatewaySwarm]) -> None:
-        """Draft with what these swarms name from now on."""
+        """Change to the draft models that these swarms name."""
         named = {each.identity: each.membership.swarm.draft for each in swarms}
         with self._lock:
-            for place in self._places:
-                if place.draft != (draft := named.get(place.swarm)):
-                    self._give_back(place)
-                    place.draft, place.not_before_s = draft, 0.0
+            for drafted in self._models:
+                if drafted.draft != (draft := named.get(drafted.swarm)):
+                    self._unload(drafted)
+                    drafted.draft, drafted.not_before_s = draft, 0.0
         self._changed.set()
 
     def remove(self, model: Any) -> None:
-        """Draft no longer for a model that is about to be closed."""
+        """Stop drafting for a model that is about to be closed."""
         with self._lock:
-            for place in [place for place in self._places if place.model is model]:
-                self._places.remove(place)
-                self._give_back(place)
+            for drafted in [drafted for drafted in self._models if drafted.model is model]:
+                self._models.remove(drafted)
+                self._unload(drafted)
 
     def allow(self, is_allowed: bool) -> None:
-        """Draft, or give all memory back because something else needs it."""
+        """Allow drafting, or free all its memory because something else needs it."""
         with self._lock:
             self._is_allowed = is_allowed
-            for place in () if is_allowed else self._places:
-                self._give_back(place)
+            for drafted in () if is_allowed else self._models:
+                self._unload(drafted)
         self._changed.set()
 
-    def look(self) -> None:
-        """Give back what has no room any more, and load what has."""
-        for place in tuple(self._places):
+    def update(self) -> None:
+        """Unload draft models that have no room any more, and load those that have."""
+        for drafted in tuple(self._models):
             now = time.monotonic()
             is_short = self._spare(self._reserve_bytes) < 0
             if is_short:
-                place.not_before_s = now + _AGAIN_S
+                drafted.not_before_s = now + _RETRY_S
                 with self._lock:
-                    self._give_back(place)
-            elif self._is_allowed and (draft := place.draft) and place.drafting is None and now >= place.not_before_s:
-                self._load(place, draft)
+                    self._unload(drafted)
+            elif (
+                self._is_allowed
+                and (draft := drafted.draft)
+                and drafted.drafting is None
+                and now >= drafted.not_before_s
+            ):
+                self._load(drafted, draft)
 
     def _run(self) -> None:
         while True:
-            self._changed.wait(_LOOK_S if self._places else None)
+            self._changed.wait(_UPDATE_S if self._models else None)
             self._changed.clear()
-            self.look()
+            self.update()
 
-    def _load(self, place: _Place, draft: Draft) -> None:
+    def _load(self, drafted: _DraftedModel, draft: Draft) -> None:
         loaded = None
         try:
             folder = str(bundled_checkpoint(draft.model) or draft.model)
             checkpoint = open_draft(draft, folder, self._spare(self._reserve_bytes))
             if self._spare(self._reserve_bytes) >= sum(weight_sizes(checkpoint).values()):  # downloads take long
-                config = place.model.config.get_text_config(decoder=True)
+                config = drafted.model.config.get_text_config(decoder=True)
                 loaded = load_draft(checkpoint, vocabulary=config.vocab_size)
-        except Exception as error:  # of torch, too: answers don't need what drafts
-            if str(error) != place.problem:
+        except Exception as error:  # Includes torch's errors: answers work without a draft model.
+            if str(error) != drafted.problem:
                 is_known = isinstance(error, PotluckError | OSError)
                 log.warning("%s cannot draft: %s", draft.model, error, exc_info=not is_known)
-            place.problem = str(error)
+            drafted.problem = str(error)
         with self._lock:
-            place.drafting = loaded
+            drafted.drafting = loaded
             if loaded is None:  # another that was named meanwhile need not wait
-                place.not_before_s = time.monotonic() + _AGAIN_S if place.draft == draft else 0.0
-            elif self._is_allowed and place in self._places and place.draft == draft:
-                place.model.draft_with(loaded)
+                drafted.not_before_s = time.monotonic() + _RETRY_S if drafted.draft == draft else 0.0
+            elif self._is_allowed and drafted in self._models and drafted.draft == draft:
+                drafted.model.draft_with(loaded)
             else:
-                self._give_back(place)
+                self._unload(drafted)
 
-    def _give_back(self, place: _Place) -> None:
-        if place.drafting is not None:
-            place.model.draft_with(None)
-            place.drafting.free()
-            place.drafting = None
+    def _unload(self, drafted: _DraftedModel) -> None:
+        if drafted.drafting is not None:
+            drafted.model.draft_with(None)
+            drafted.drafting.free()
+            drafted.drafting = None

@@ -1,7 +1,4 @@
-"""Scores single tokens while a model generates. Imports torch.
-
-Follows an answer token by token: passes on its parts as they become certain, and ends it. Imports torch.
-"""
+"""Follows an answer token by token: passes its parts on, scores its tokens, and ends it. Imports torch."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from potluck_gateway.exchange import AnswerEvent, AnswerPart, Likely, PartKind, 
 
 
 class Scorer(LogitsProcessor):  # type: ignore[misc]
-    """Keeps the log probabilities of the step that is being made. It changes nothing and has to come first."""
+    """Records the log probabilities of each step. It changes nothing and has to come first."""
 
     def __init__(self, num_top: int, bytes_of: Callable[[int], bytes]) -> None:
-        """`num_top`: how many of the most likely tokens to name at each step."""
+        """Store the number of most likely tokens to report at each step, and what returns the bytes of a token."""
         self._num_top = num_top
         self._bytes_of = bytes_of
         self._logprobs = torch.zeros(0)  # [vocabulary]
@@ -54,54 +51,54 @@ class Scorer(LogitsProcessor):  # type: ignore[misc]
 
 
 class AnswerEndedError(Exception):
-    """A stop text was reached, the only call that is wanted, or the end of what a schema allows."""
+    """The answer is over: at a stop text, after the only call that it may have, or where its schema ends."""
 
 
 class AnswerFollower:
-    """Passes on parts as they become certain, and holds back what may be the start of a stop text."""
+    """Passes parts of an answer on as they become certain, and holds back text that may begin a stop text."""
 
     def __init__(
         self,
         text: TextTokenizer,
         stop: tuple[str, ...],
-        tell: Callable[[AnswerEvent], None],
+        emit: Callable[[AnswerEvent], None],
         reader: AnswerReader,
         *,
         before: Sequence[int] = (),
         grammar: Grammar | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        """`before`: the tokens that the text goes on from."""
+        """Store what is needed. `before`: the tokens that the text goes on from."""
         self._text = text
         self._stop = stop
-        self._tell = tell
+        self._emit = emit
         self._decoder = TokenDecoder(text, before)
         self._reader = reader
         self._grammar = grammar
         self._scorer = scorer
         self._held = ""  # text that may become a stop text
-        self._read = 0  # letters of the text so far, with those
-        self._scores: list[TokenScore] = []  # of text that was not passed on yet
-        self.said: dict[PartKind, list[str]] = {kind: [] for kind in PartKind}
+        self._num_letters = 0  # letters of the text so far, with those
+        self._scores: list[TokenScore] = []  # scores of text that was not passed on yet
+        self.texts: dict[PartKind, list[str]] = {kind: [] for kind in PartKind}
         self.scores: list[TokenScore] = []
-        self.completion = Completion()  # so far
+        self.completion = Completion()  # the completion so far
         self.thinking_tokens = 0
-        self.stop: str | None = None  # which stop text ended the answer
+        self.stop: str | None = None  # the stop text that ended the answer
         self.is_stopped = False
         if grammar is not None:
             grammar.mode = lambda: reader.mode
 
     def echo(self, pieces: Sequence[str], scores: Sequence[TokenScore] = ()) -> None:
-        """Begin with the text of the prompt."""
+        """Begin the answer with the text of the prompt."""
         self._scores += scores
         self._held = "".join(pieces)
-        self._read = len(self._held)
-        self._show(self._read)
+        self._num_letters = len(self._held)
+        self._release(self._num_letters)
 
-    def note(self, completion: Completion) -> None:
-        """Take the newest token. Raises EnoughError if it ends the answer."""
+    def add(self, completion: Completion) -> None:
+        """Process the newest token. Raises AnswerEndedError if it ends the answer."""
         self.completion, token = completion, completion.tokens[-1]
-        before, must_match = self._reader.mode, self._grammar is not None and self._grammar.is_wanted()
+        before, must_match = self._reader.mode, self._grammar is not None and self._grammar.applies()
         parts = list(self._parts(token))
         self.thinking_tokens += PartKind.THINKING in (before, self._reader.mode)
         if (
@@ -109,26 +106,26 @@ class AnswerFollower:
             and before is self._reader.mode is PartKind.TEXT
             and token not in self._text.special
         ):
-            self._scores.append(self._scorer.score(token, self._read))
+            self._scores.append(self._scorer.score(token, self._num_letters))
         self._pass_on(parts)
-        if self._grammar is not None and must_match and self._grammar.is_wanted():  # else it began another part
-            self._grammar.take(token)
+        if self._grammar is not None and must_match and self._grammar.applies():  # else it began another part
+            self._grammar.consume(token)
             self.is_stopped = self.is_stopped or self._grammar.is_over
-        if self.is_stopped or self._reader.has_enough:
+        if self.is_stopped or self._reader.is_complete:
             self.is_stopped = True
             raise AnswerEndedError
 
     def finish(self, *, is_cut: bool) -> None:
-        """Pass on the rest. `is_cut`: the answer was ended by its limit."""
-        self._pass_on([*self._reader.take(self._decoder.rest()), *self._reader.end(is_cut=is_cut)])
+        """Pass the rest on. `is_cut`: the limit ended the answer."""
+        self._pass_on([*self._reader.feed(self._decoder.flush()), *self._reader.finish(is_cut=is_cut)])
         if self.stop is None:
-            self._show(len(self._held))
+            self._release(len(self._held))
 
     def _parts(self, token: int) -> Iterable[AnswerPart]:
         mark = self._text.added.get(token)
         if mark is None or not (token in self._text.special or self._reader.is_tag(mark)):
-            return self._reader.take(self._decoder.take(token))
-        return [*self._reader.take(self._decoder.rest()), *self._reader.take(mark, is_special=True)]
+            return self._reader.feed(self._decoder.add(token))
+        return [*self._reader.feed(self._decoder.flush()), *self._reader.feed(mark, is_special=True)]
 
     def _pass_on(self, parts: Iterable[AnswerPart]) -> None:
         for part in parts:
@@ -137,29 +134,29 @@ class AnswerFollower:
             if part.kind is PartKind.TEXT:
                 self._pass_on_text(part.text)
                 continue
-            self._show(len(self._held))
-            self.said[part.kind].append(part.text)
-            self._tell(part)
+            self._release(len(self._held))
+            self.texts[part.kind].append(part.text)
+            self._emit(part)
 
     def _pass_on_text(self, new: str) -> None:
         """Pass on text up to a stop text. Only what is new and what was held back is searched."""
         self._held += new
-        self._read += len(new)
+        self._num_letters += len(new)
         found = [(place, word) for word in self._stop if (place := self._held.find(word)) >= 0]
         if found:
             place, self.stop = min(found)
             self.is_stopped = True
-            self._show(place)
+            self._release(place)
         else:
-            self._show(len(self._held) - held(self._held, self._stop))
+            self._release(len(self._held) - held(self._held, self._stop))
 
-    def _show(self, letters: int) -> None:
+    def _release(self, letters: int) -> None:
         if not letters:
             return
         text, self._held = self._held[:letters], self._held[letters:]
-        until = self._read - len(self._held)
+        until = self._num_letters - len(self._held)
         scores = [score for score in self._scores if score.offset < until]
         self._scores = self._scores[len(scores) :]
         self.scores += scores
-        self.said[PartKind.TEXT].append(text)
-        self._tell(AnswerPart(text, tuple(scores)))
+        self.texts[PartKind.TEXT].append(text)
+        self._emit(AnswerPart(text, tuple(scores)))

@@ -1,7 +1,7 @@
 """Keeps a model to a JSON schema or to calls of tools.
 
-At each step only the tokens that can still lead to a match may be chosen. llguidance decides which those are; here it
-meets the tokenizer and the steps of `generate`.
+At each step only tokens that can still lead to a match may be chosen. llguidance finds them; this module connects it to
+the tokenizer and to the steps of `generate`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Grammars:
     """Makes grammars for one tokenizer."""
 
     def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
-        """`ends`: the tokens that may end an answer."""
+        """Store the tokenizer, and the tokens that may end an answer."""
         self._tokenizer = tokenizer
         self._ends = ends
         self._made: Any = None
@@ -45,8 +45,8 @@ class Grammars:
     def _made_of(self, grammar: str, kinds: tuple[PartKind, ...]) -> Grammar:
         matcher = llguidance.LLMatcher(self._tokens(), llguidance.LLMatcher.grammar_from_lark(grammar))
         if problem := matcher.get_error():
-            said = problem.partition("JSON schema: ")[2] or problem
-            raise UsageError(f"the schema is not usable: {said.strip().splitlines()[0][:300]}")
+            why = problem.partition("JSON schema: ")[2] or problem
+            raise UsageError(f"the schema is not usable: {why.strip().splitlines()[0][:300]}")
         return Grammar(matcher, kinds)
 
     def bytes_of(self, token: int) -> bytes:
@@ -78,12 +78,12 @@ class Grammar(LogitsProcessor):  # type: ignore[misc]
         self.mode: Callable[[], PartKind] = lambda: PartKind.TEXT
         self.openings: Sequence[int] = ()
 
-    def is_wanted(self) -> bool:
-        """Tell whether the next token has to match."""
+    def applies(self) -> bool:
+        """Return whether the next token has to match."""
         return self.mode() in self._kinds
 
-    def take(self, token: int) -> None:
-        """Note that the match goes on with this token."""
+    def consume(self, token: int) -> None:
+        """Advance the match by this token."""
         self._is_begun = True
         self._matcher.consume_token(token)
 
@@ -102,7 +102,7 @@ class Grammar(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return `scores` [1, vocabulary] without the tokens that cannot come next."""
-        if not self.is_wanted():
+        if not self.applies():
             return scores
         allowed = torch.frombuffer(bytearray(self._matcher.compute_logit_bias()), dtype=torch.uint8) != 0
         mask = torch.zeros(scores.shape[1], dtype=torch.bool)  # [vocabulary], which may be the larger one

@@ -28,14 +28,14 @@ class OfferedModels:
     """The models by name: that of the swarm's model, or MODEL@SWARM where an earlier swarm has the same one."""
 
     def __init__(self, swarms: Sequence[GatewaySwarm], load: Callable[[GatewaySwarm], LoadedModel]) -> None:
-        """`swarms`: the first one is for requests that name no model. `load` may raise PotluckError."""
+        """Offer the models of swarms, the first one to requests that name none. `load` may raise PotluckError."""
         self._load = load
         self._lock = threading.Lock()
         self._loaded: dict[Swarm, Future[LoadedModel]] = {}
         self.offer(swarms)
 
     def offer(self, swarms: Sequence[GatewaySwarm]) -> None:
-        """Have these swarms from now on, and end the use of those that are gone or have another model."""
+        """Offer these swarms, and close the models of those that are gone or have another model."""
         named: dict[str, GatewaySwarm] = {}
         for each in swarms:
             swarm = each.membership.swarm
@@ -52,7 +52,7 @@ class OfferedModels:
 
     def find(self, wanted: str | None) -> str:
         """Return the name of the model that a request means. Raises BadRequestError."""
-        names, wanted = self.names(), (wanted or "").removesuffix(":latest")  # as programs of Ollama call it
+        names, wanted = self.names(), (wanted or "").removesuffix(":latest")  # programs of Ollama add `:latest`
         if wanted and wanted not in names:
             raise BadRequestError(f"the model here is {' or '.join(names)}, not {wanted}", 404, "model_not_found")
         return wanted or names[0]

@@ -21,13 +21,21 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from potluck.errors import UsageError
-from potluck_gateway.answers import syntax as forms
 from potluck_gateway.answers.completion import TextTokenizer
-from potluck_gateway.answers.syntax import GENERIC, PLAIN, AnswerSyntax, opens_thinking, syntax_of
+from potluck_gateway.answers.syntax import (
+    GENERIC,
+    PLAIN,
+    AnswerSyntax,
+    describe_tools,
+    opens_thinking,
+    syntax_of,
+    written_calls,
+    written_result,
+)
 from potluck_gateway.answers.templates import BoundedRenderer
 from potluck_gateway.exchange import ChatMessage, ChatRequest, Prompt
 
-_FEW_LETTERS = 4  # of a token; a longer text may be too long
+_FEW_LETTERS = 4  # letters of a short token; a prompt with more letters may be too long
 _BETWEEN = "\n\n"  # texts that become one message
 _SHORT_IDS = re.compile(r"length\s*!=\s*9")  # templates of Mistral's take only such ids of calls
 _RESERVED = signature(PreTrainedTokenizerBase.apply_chat_template).parameters.keys() - {"kwargs"}
@@ -50,7 +58,7 @@ class Prompts:
     """Makes the prompts of one model."""
 
     def __init__(self, text: TextTokenizer, max_tokens: int | None = None) -> None:
-        """`max_tokens`: of a prompt; None if there is no limit."""
+        """Store the tokenizer. `max_tokens`: the longest prompt; None if there is no limit."""
         self._text = text
         self._max_tokens = max_tokens
         self._render = BoundedRenderer(partial(text.tokenizer.apply_chat_template, tokenize=False))
@@ -70,7 +78,7 @@ class Prompts:
 
     @property
     def thinks(self) -> bool:
-        """Tell whether the model's answers may begin with thinking."""
+        """Return whether the model's answers may begin with thinking."""
         template = self._template(has_tools=False)
         return template is not None and syntax_of(template, self._text.added.values()).thinks
 
@@ -142,7 +150,7 @@ def _ways(request: ChatRequest, *, knows_tools: bool) -> Iterator[tuple[Sequence
 
 
 def _joined(messages: Sequence[ChatMessage], *, keeps_first: bool) -> list[ChatMessage]:
-    """Let system messages join the next message of the user, and messages of the same role in a row one another.
+    """Join system messages to the next user message, and consecutive messages of one role to each other.
 
     `keeps_first`: the one at the very beginning stays.
     """
@@ -160,7 +168,7 @@ def _joined(messages: Sequence[ChatMessage], *, keeps_first: bool) -> list[ChatM
             message = replace(message, content=content, calls=last.calls + message.calls)
         found.append(message)
     if not keeps_first and found and found[0].role == "assistant":
-        found.insert(0, ChatMessage("user", ""))  # of a history that was cut at its beginning
+        found.insert(0, ChatMessage("user", ""))  # a history that was cut at its beginning
     if not waiting:
         return found
     return _joined([*found, ChatMessage("user", _BETWEEN.join(waiting))], keeps_first=keeps_first)
@@ -170,16 +178,16 @@ def _without_tools(request: ChatRequest) -> list[ChatMessage]:
     """Return messages in which tools are described in words, and calls and results are texts."""
     messages = list(request.messages)
     if request.tools is not None:
-        taught = forms.describe_tools(request.tools)
+        taught = describe_tools(request.tools)
         if messages[0].role == "system":
             taught = _BETWEEN.join((messages.pop(0).content, taught))
         messages.insert(0, ChatMessage("system", taught))
     found = []
     for message in messages:
         if message.role == "tool":
-            message = ChatMessage("user", forms.written_result(message.content))
+            message = ChatMessage("user", written_result(message.content))
         elif message.calls:
-            said = "\n".join(filter(None, (message.content, forms.written_calls(message.calls))))
+            said = "\n".join(filter(None, (message.content, written_calls(message.calls))))
             message = replace(message, content=said, calls=())
         found.append(message)
     return found

@@ -21,10 +21,10 @@ from potluck_gateway.exchange import AnswerPart, PartKind, ToolCall, Tools
 _TOKEN = re.compile(f"{OPEN}(.*?){SHUT}", re.DOTALL)
 _OVER = OPEN + SHUT  # a token that stands for the end of an answer
 _BLANKS = " \t\r\n"
-_NOISE = re.compile(r'(?:[\s;,}\]`]|"id"\s*:\s*"[^"]*")*')  # after arguments, also where a model closes too much
-_MOST_BLANKS = 64  # that are held back, as they may be around a tag
-_HEAD_LETTERS = 256  # in which a call begins, with its tool's name
-_BARE = '{"name"'  # with which a call begins that may also be an answer of JSON
+_NOISE = re.compile(r'(?:[\s;,}\]`]|"id"\s*:\s*"[^"]*")*')  # what follows arguments, also where a model closes too much
+_MOST_BLANKS = 64  # blanks held back, because a tag may follow them
+_HEAD_LETTERS = 256  # the longest beginning of a call, up to its tool's name
+_BARE = '{"name"'  # the beginning of a call that has no tags; an answer of JSON may look like it
 _MEMBER = r'"\w+"\s*:\s*"[^"]*"\s*,\s*'
 _OBJECT = rf'\{{\s*(?:{_MEMBER})*?"(?:tool_)?name"\s*:\s*"NAME"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{{)'
 
@@ -32,10 +32,10 @@ _OBJECT = rf'\{{\s*(?:{_MEMBER})*?"(?:tool_)?name"\s*:\s*"NAME"\s*,\s*"(?:argume
 class _State(Enum):
     TEXT = auto()
     THINKING = auto()
-    HEAD = auto()  # of what may be a call
+    HEAD = auto()  # the beginning of what may be a call
     CALL = auto()  # its arguments
-    BETWEEN = auto()  # after the arguments of a call
-    HEADER = auto()  # of a channel
+    BETWEEN = auto()  # follows the arguments of a call
+    HEADER = auto()  # the header of a message in a channel
 
 
 _MODES = {
@@ -60,7 +60,7 @@ class _Layout:
         self.headers = [self._marked(tag) for tag in (*CHANNEL_BEGINS, *CHANNEL_ENDS) if form.has_channels]
         ends = self.headers or [self._marked(tag) for tag in (calls.ends,) if tag]
         self.ends = any_of([*ends, _OVER])
-        self.never = any_of([_OVER, *(end for end in ends if end[0] == OPEN)])  # in a value
+        self.never = any_of([_OVER, *(end for end in ends if end[0] == OPEN)])  # tags that no value contains
         self.afters = [*ends, _OVER, *(self._marked(tag) for tag in (calls.after,) if tag)]
         self.begins = [self._marked(tag) for tag in calls.begins_with]
         self.lead = re.compile(rf"(?:\s|(?:{re.escape(self._marked(calls.before)) or '(?!)'}))*(?:\[\s*(?=\{{))?")
@@ -89,12 +89,12 @@ _layout = lru_cache(maxsize=32)(_Layout)
 
 
 class AnswerReader:
-    """Passes on what is certain. It holds back what may be the beginning of a tag, or of a call of a tool."""
+    """Splits an answer into parts. It holds back text that may begin a tag, or a call of a tool."""
 
     def __init__(
         self, form: AnswerSyntax, tools: Tools | None, *, special: Collection[str] = (), thinks: bool = False
     ) -> None:
-        """Begin an answer.
+        """Start at the beginning of an answer.
 
         Args:
             special: the texts of tokens of their own; a tag among them is only a tag as its token.
@@ -106,13 +106,13 @@ class AnswerReader:
         self._is_single = tools is not None and not tools.is_parallel
         self._state = _State.HEADER if form.has_channels else _State.THINKING if thinks else _State.TEXT
         self._rest = ""  # not read yet
-        self._strips = _BLANKS if thinks else "\n" if form.thinks else ""  # what may not begin the next part
-        self._has_said = self._has_text = False
-        self._is_last = self._is_cut = False
+        self._stripped = _BLANKS if thinks else "\n" if form.thinks else ""  # what may not begin the next part
+        self._has_parts = self._has_text = False
+        self._is_ended = self._is_cut = False
         self._written: list[str] = []  # what was read of a call, with the white space before it
         self._scanned = 0  # letters of a call that is one object
         self._call = ToolCall("", "", "")
-        self._arguments = JsonArguments(self._layout.ends)  # of a call
+        self._arguments = JsonArguments(self._layout.ends)  # the arguments of the current call
         self._is_closed = False  # the tag after the last call has come
         self.calls: tuple[ToolCall, ...] = ()
 
@@ -122,29 +122,29 @@ class AnswerReader:
         return _MODES.get(self._state, PartKind.TEXT)
 
     @property
-    def has_enough(self) -> bool:
-        """Tell whether the answer has the only call that it may have."""
+    def is_complete(self) -> bool:
+        """Return whether the answer has the only call that it may have."""
         return self._is_single and bool(self.calls)
 
-    def take(self, text: str, is_special: bool = False) -> list[AnswerPart]:
-        """Read the text of one token. `is_special`: it is a token of its own."""
+    def feed(self, text: str, is_special: bool = False) -> list[AnswerPart]:
+        """Read the text of one token and return new parts. `is_special`: the text is a special token."""
         self._rest += f"{OPEN}{text}{SHUT}" if is_special else plain(text)
-        return list(self._flow())
+        return list(self._read_on())
 
-    def end(self, *, is_cut: bool) -> list[AnswerPart]:
-        """Return the rest. `is_cut`: the answer was ended by its limit, so an unfinished call is no text."""
-        self._is_last, self._is_cut = True, is_cut
+    def finish(self, *, is_cut: bool) -> list[AnswerPart]:
+        """Return the remaining parts. `is_cut`: the limit ended the answer, so an unfinished call is no text."""
+        self._is_ended, self._is_cut = True, is_cut
         self._rest += "" if is_cut else _OVER
-        return list(self._flow())
+        return list(self._read_on())
 
-    def _flow(self) -> Iterator[AnswerPart]:
-        """Go on until the rest has to wait for more."""
-        steps = {_State.HEAD: self._begin, _State.CALL: self._go_on, _State.BETWEEN: self._look_on}
-        steps |= {_State.HEADER: self._turn}
+    def _read_on(self) -> Iterator[AnswerPart]:
+        """Read on until the rest has to wait for more text."""
+        steps = {_State.HEAD: self._read_head, _State.CALL: self._read_arguments, _State.BETWEEN: self._read_after_call}
+        steps |= {_State.HEADER: self._read_header}
         before = None
-        while before != (self._state, len(self._rest)) and not self.has_enough:
+        while before != (self._state, len(self._rest)) and not self.is_complete:
             before = self._state, len(self._rest)
-            yield from steps.get(self._state, self._say)()
+            yield from steps.get(self._state, self._read_text)()
 
     # -- thinking and text
 
@@ -158,7 +158,7 @@ class AnswerReader:
         is_first = not self._has_text and self._rest.strip(_BLANKS).startswith((at.opens, at.closes))
         return [*(tag for tag in (at.opens, at.closes) if is_first or tag[0] == OPEN), *at.begins]
 
-    def _say(self) -> Iterator[AnswerPart]:
+    def _read_text(self) -> Iterator[AnswerPart]:
         at = self._layout
         is_first = self._state is _State.TEXT and not self._has_text
         if is_first and at.is_bare and self._rest.lstrip()[:1] in ("{", "["):
@@ -168,23 +168,23 @@ class AnswerReader:
         found = any_of(tags).search(self._rest)
         if found is None:
             size = len(self._rest) - self._held([*tags, at.opens, at.closes])
-            text, self._rest = self._rest[:size], "" if self._is_last else self._rest[size:]
-            yield from self._said(text)
+            text, self._rest = self._rest[:size], "" if self._is_ended else self._rest[size:]
+            yield from self._text_part(text)
             return
         text, tag = self._rest[: found.start()], found[0]
         shown = text.rstrip(_BLANKS)
         self._rest = self._rest[found.start() if tag in at.begins else found.end() :]
-        yield from self._said(shown)
+        yield from self._text_part(shown)
         if tag in at.begins:
             self._expect_call(text[len(shown) :])
             return
-        self._strips = _BLANKS
+        self._stripped = _BLANKS
         is_thinking = tag == at.opens
         self._state = _State.HEADER if tag in at.headers else _State.THINKING if is_thinking else _State.TEXT
 
     def _held(self, tags: list[str]) -> int:
         """Count the letters at the end that may become a tag, and white space, which may come before one."""
-        if self._is_last and not self._is_cut:
+        if self._is_ended and not self._is_cut:
             return 0
         partial = held(self._rest, tags)
         if self._state is _State.TEXT and not self._layout.begins:
@@ -192,26 +192,26 @@ class AnswerReader:
         whole = self._rest[: len(self._rest) - partial]
         return partial + min(len(whole) - len(whole.rstrip(_BLANKS)), _MOST_BLANKS)
 
-    def _said(self, text: str) -> Iterator[AnswerPart]:
+    def _text_part(self, text: str) -> Iterator[AnswerPart]:
         kind = PartKind.THINKING if self._state is _State.THINKING else PartKind.TEXT
         shown = self._layout.text_tags
-        text = _TOKEN.sub(lambda token: token[1] if token[1] in shown else "", text).lstrip(self._strips)
+        text = _TOKEN.sub(lambda token: token[1] if token[1] in shown else "", text).lstrip(self._stripped)
         if text:
-            self._strips, self._has_said = "", True
+            self._stripped, self._has_parts = "", True
             self._has_text = self._has_text or kind is PartKind.TEXT
             yield AnswerPart(text, kind=kind)
 
-    def _turn(self) -> Iterator[AnswerPart]:
+    def _read_header(self) -> Iterator[AnswerPart]:
         """Read the header of a message in a channel."""
         header, is_whole, rest = self._rest.partition(self._layout.channel_text)
         if is_whole:
-            self._rest, self._strips = rest, _BLANKS
+            self._rest, self._stripped = rest, _BLANKS
             self._state = _State.THINKING if "analysis" in header else _State.TEXT
             if (recipient := self._layout.recipient.search(plain(header))) is not None:
                 self._expect_call()
                 self._rest = f"{recipient[1]} {rest}"
-        elif self._is_last:
-            self._rest = "" if self._is_cut or self._has_said else header  # without channels, all is text
+        elif self._is_ended:
+            self._rest = "" if self._is_cut or self._has_parts else header  # an answer without channels is all text
             self._state = _State.TEXT
         yield from ()
 
@@ -221,13 +221,13 @@ class AnswerReader:
         self._state, self._written = _State.HEAD, [blank]
         self._arguments, self._scanned = JsonArguments(self._layout.ends, self._layout.quote), 0
 
-    def _begin(self) -> Iterator[AnswerPart]:
+    def _read_head(self) -> Iterator[AnswerPart]:
         """Read a call up to its arguments."""
         at = self._layout
         place = len((at.lead.match(self._rest) or [""])[0])
         head = at.head.match(self._rest, place) if self._scanned < _HEAD_LETTERS else None
         if head is None:
-            yield from self._reorder(place)
+            yield from self._read_reordered(place)
             return
         name, given = head[head.lastindex or 0], at.call_id.search(plain(head[0]))
         self._arguments = JsonArguments(at.ends, at.quote)
@@ -238,10 +238,10 @@ class AnswerReader:
         is_new = given is not None and given[0] not in (one.call_id for one in self.calls)
         call_id = given[0] if given is not None and is_new else f"call_{secrets.token_hex(12)}"
         self._state, self._call = _State.CALL, ToolCall(call_id, name, "")
-        self._read(head.end())
+        self._consume(head.end())
         yield AnswerPart("", kind=PartKind.CALL, call=self._call)
 
-    def _reorder(self, place: int) -> Iterator[AnswerPart]:
+    def _read_reordered(self, place: int) -> Iterator[AnswerPart]:
         """Wait for an object that does not begin with its name, and read it as if it did."""
         at, rest = self._layout, self._rest[place:]
         begun = "".join(rest[:_HEAD_LETTERS].split())[: len(_BARE)]
@@ -257,62 +257,62 @@ class AnswerReader:
             if name in list(self._tools) and isinstance(given, dict):
                 ordered = f'{{"name": "{name}", "arguments": {json.dumps(given)}}}'
                 self._rest, self._scanned = ordered + rest[self._scanned :], 0
-                yield from self._begin()
+                yield from self._read_head()
                 return
         is_over = is_over or self._arguments.is_whole or self._arguments.is_broken
-        if is_over or (self._is_last and not self._is_cut):
+        if is_over or (self._is_ended and not self._is_cut):
             tag = any_of(at.begins).match(self._rest)
             yield from self._give_up(1 if tag is None else tag.end())
-        elif self._is_last:
+        elif self._is_ended:
             self._rest = ""
 
-    def _read(self, size: int) -> None:
+    def _consume(self, size: int) -> None:
         self._written.append(self._rest[:size])
         self._rest = self._rest[size:]
 
     def _give_up(self, size: int = 0) -> Iterator[AnswerPart]:
-        """Say what has turned out to be no call, and `size` letters more."""
-        self._read(size)
+        """Yield as text what has turned out to be no call, and `size` letters more."""
+        self._consume(size)
         self._state = _State.TEXT
-        yield from self._said("".join(self._written))
+        yield from self._text_part("".join(self._written))
 
-    def _go_on(self) -> Iterator[AnswerPart]:
-        """Go on with the arguments of a call."""
+    def _read_arguments(self) -> Iterator[AnswerPart]:
+        """Read arguments of a call."""
         piece, size = self._arguments.read(self._rest)
-        self._read(size)
+        self._consume(size)
         if piece:
             yield AnswerPart(piece, kind=PartKind.CALL, call=self._call)
         if self._arguments.is_whole:
             self._end_call()
-        elif self._is_last and self._is_cut:
+        elif self._is_ended and self._is_cut:
             self._rest = ""
-        elif self._is_last or self._arguments.is_broken:
+        elif self._is_ended or self._arguments.is_broken:
             yield from self._break_off()
 
     def _break_off(self) -> Iterator[AnswerPart]:
-        """Pass on the rest of broken arguments as it is. The call stands: whoever follows has begun it already."""
+        """Yield the rest of broken arguments as it is. The call stands, because its first part is out already."""
         end = self._layout.ends.search(self._rest)
-        size = end.start() if end else len(self._rest) if self._is_last else max(0, len(self._rest) - _MOST_BLANKS)
+        size = end.start() if end else len(self._rest) if self._is_ended else max(0, len(self._rest) - _MOST_BLANKS)
         piece = plain(self._rest[:size])
         self._arguments.add(piece)
-        self._read(size)
+        self._consume(size)
         if piece:
             yield AnswerPart(piece, kind=PartKind.CALL, call=self._call)
-        if end or self._is_last:
+        if end or self._is_ended:
             self._end_call()
 
     def _end_call(self) -> None:
         self.calls = (*self.calls, replace(self._call, arguments=self._arguments.json))
-        self._strips, self._has_said, self._is_closed = _BLANKS, True, False
+        self._stripped, self._has_parts, self._is_closed = _BLANKS, True, False
         self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
 
-    def _look_on(self) -> Iterator[AnswerPart]:
-        """Go on after the arguments of a call: to its end, to the next one, or to text."""
+    def _read_after_call(self) -> Iterator[AnswerPart]:
+        """Read what follows the arguments of a call: its end, the next call, or text."""
         at = self._layout
         noise = None if self._is_closed else _NOISE.match(self._rest)
         self._rest = self._rest.lstrip(_BLANKS) if noise is None else self._rest[noise.end() :]
         after = any_of(at.afters).match(self._rest)
-        is_id = not self._is_closed and not self._is_last and '"id":'.startswith(self._rest[:5])
+        is_id = not self._is_closed and not self._is_ended and '"id":'.startswith(self._rest[:5])
         if after is not None:
             self._rest, self._is_closed = self._rest[after.end() :], True
         elif any_of(at.begins).match(self._rest) or (not self._is_closed and self._rest[:1] == "{"):

@@ -34,7 +34,7 @@ from potluck_gateway.exchange import (
     Prompt,
 )
 
-_WHOLE_TOKENS = 1024  # of a text that is embedded in one call
+_WHOLE_TOKENS = 1024  # the longest text that is embedded in one call
 _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded
 
 
@@ -42,27 +42,26 @@ class SwarmChat:
     """The chat model of a swarm. Several threads may ask at once: servers compute the steps of sessions together."""
 
     def __init__(self, model: Any, text: TextTokenizer, *, max_tokens: int) -> None:
-        """`max_tokens`: of an answer whose request names no limit."""
+        """Store the model. `max_tokens`: the limit of an answer whose request names none."""
         self._model = model
         self._text = text
         self._prompts = Prompts(text, max_positions(model.config))
         self._ends = _end_tokens(model, text)
         self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
-        self._thoughts = RememberedThinking()
-        self._telling: set[Callable[[AnswerEvent], None]] = set()  # those who wait for an answer
+        self._thinking = RememberedThinking()
+        self._listeners: set[Callable[[AnswerEvent], None]] = set()  # those who wait for an answer
         config = model.config.get_text_config(decoder=True)
         self._vocabulary: int = config.vocab_size
         self.facts = ModelFacts(
             max_positions(model.config), max_tokens, config.hidden_size, model.config.model_type, self._prompts.thinks
         )
-        model.tell_waits(self._tell_waits)
+        model.tell_waits(self._report_wait)
 
-    def answer(self, request: ChatRequest, tell: Callable[[AnswerEvent], None]) -> Answer:
-        """Answer a request of messages or of one prompt. Raises PotluckError, and what `tell` raises."""
+    def answer(self, request: ChatRequest, emit: Callable[[AnswerEvent], None]) -> Answer:
+        """Answer a request of messages or of one prompt. Raises PotluckError, and what `emit` raises."""
         prepared = self.prepare(request).prepared
         assert isinstance(prepared, Prepared)
-        max_tokens = self._room(request, prepared.tokens)
         tokens: list[int] = prepared.tokens[0].tolist()
         grammar = self._grammar(request, prepared)
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
@@ -70,65 +69,38 @@ class SwarmChat:
         follower = AnswerFollower(
             self._text,
             request.stop,
-            tell,
+            emit,
             reader,
             before=() if request.messages else tokens[-_BEFORE:],
             grammar=grammar,
             scorer=scorer,
         )
-        options = Options(
-            max_tokens,
-            sampling=request.sampling,
-            ends=request.stop_tokens if request.ignores_end else (*self._ends, *request.stop_tokens),
-            steps=tuple(step for step in (scorer, grammar, self._bias(request)) if step is not None),
-            drafts=True,
-        )
+        options = self._options(request, prepared, (scorer, grammar))
         cached, details = 0, None
-        tell(AnswerBegun(len(tokens)))
+        emit(AnswerBegun(len(tokens)))
         if request.echoes:
             self._echo(request, prepared.tokens, follower, scorer)
-        if max_tokens:
-            with self._conversing(prepared.tokens[0], max_tokens, request, follower, tell) as session:
+        if options.max_new_tokens:
+            with self._conversing(prepared.tokens[0], options.max_new_tokens, request, follower, emit) as session:
                 cached = session.position
                 with contextlib.suppress(AnswerEndedError):
-                    complete(self._model, prepared.tokens, options, follower.note, session=session)
+                    complete(self._model, prepared.tokens, options, follower.add, session=session)
                 details = _details(follower, session) if request.with_details else None
-        made = follower.completion
-        is_ended = follower.is_stopped or made.tokens[-1:] in ([end] for end in options.ends or ())
-        is_cut = len(made.tokens) >= max_tokens and not is_ended
-        follower.finish(is_cut=is_cut)
-        text, thinking = ("".join(follower.said[kind]) for kind in (PartKind.TEXT, PartKind.THINKING))
-        said = ChatMessage("assistant", text, reader.calls, thinking=thinking)
-        self._thoughts.note(request, said)
-        is_whole = grammar is None or follower.stop is not None or bool(said.calls) or grammar.is_whole
-        is_cut = is_cut or not is_whole
-        return Answer(
-            said.content,
-            "length" if is_cut else "tool_calls" if said.calls else "stop",
-            len(tokens),
-            len(made.tokens),
-            tuple(follower.scores),
-            details,
-            said.calls,
-            said.thinking,
-            follower.thinking_tokens,
-            cached,
-            follower.stop,
-            made.times_s[0] if made.times_s else 0.0,
-            made.times_s[-1] - made.times_s[0] if made.times_s else 0.0,
-        )
+        answer = _finished(follower, reader, grammar, options)
+        self._thinking.remember(request, ChatMessage("assistant", answer.text, answer.calls, thinking=answer.thinking))
+        return replace(answer, prompt_tokens=len(tokens), cached_tokens=cached, details=details)
 
     def prepare(self, request: ChatRequest) -> ChatRequest:
         """Return a request of messages or of one prompt with its tokens. Raises PotluckError."""
         if request.prepared is not None:
             return request
-        prepared = self._prompts.prepare(self._thoughts.restored(request))
+        prepared = self._prompts.prepare(self._thinking.restored(request))
         check_length(prepared.tokens, self._model.config)
         return replace(request, prepared=prepared)
 
     def count(self, request: ChatRequest) -> int:
         """Return how many tokens the prompt of a request has. Raises PotluckError."""
-        return int(self._prompts.prepare(self._thoughts.restored(request)).tokens.shape[1])
+        return int(self._prompts.prepare(self._thinking.restored(request)).tokens.shape[1])
 
     def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
@@ -152,13 +124,23 @@ class SwarmChat:
         with contextlib.closing(self._model.new_cache(tokens.shape[1], sharing=secrets.token_hex())) as cache:
             return torch.as_tensor(decoder(tokens, past_key_values=cache).last_hidden_state)
 
+    def _options(self, request: ChatRequest, prepared: Prepared, steps: Sequence[LogitsProcessor | None]) -> Options:
+        """Return the options of the completion. `steps`: what sees or changes scores before all others."""
+        return Options(
+            self._room(request, prepared.tokens),
+            sampling=request.sampling,
+            ends=request.stop_tokens if request.ignores_end else (*self._ends, *request.stop_tokens),
+            steps=tuple(step for step in (*steps, self._bias(request)) if step is not None),
+            drafts=True,
+        )
+
     def _room(self, request: ChatRequest, tokens: torch.Tensor) -> int:
-        """Return how many tokens the answer may have: as many as are wanted, within positions and servers' memory."""
+        """Return how many tokens the answer may have, within the request, the positions and the servers' memory."""
         length = int(tokens.shape[1])
-        wanted = self.facts.max_tokens if request.max_tokens is None else request.max_tokens
+        limit = self.facts.max_tokens if request.max_tokens is None else request.max_tokens
         served = self._model.longest_session()  # 0: not all blocks are served just now
         limits = [most - length for most in (self.facts.context_length, served) if most and most > length]
-        return min([wanted, *limits])
+        return min([limit, *limits])
 
     def _echo(
         self, request: ChatRequest, tokens: torch.Tensor, follower: AnswerFollower, scorer: Scorer | None
@@ -179,14 +161,14 @@ class SwarmChat:
         max_tokens: int,
         request: ChatRequest,
         follower: AnswerFollower,
-        tell: Callable[[AnswerEvent], None],
+        emit: Callable[[AnswerEvent], None],
     ) -> Iterator[Session]:
-        """Lend the session of this conversation, and keep it if the block succeeds. `tell` hears of waits meanwhile.
+        """Lend the session of this conversation, and keep it if the block succeeds. `emit` gets waits meanwhile.
 
         Shapes: tokens [tokens], int64.
         """
         conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request)
-        self._telling.add(tell)
+        self._listeners.add(emit)
         try:
             yield conversation.session
         except BaseException:
@@ -195,16 +177,16 @@ class SwarmChat:
         else:
             self._conversations.keep(conversation, follower.completion.tokens)
         finally:
-            self._telling.discard(tell)
+            self._listeners.discard(emit)
 
-    def _tell_waits(self, missing: tuple[Span, ...]) -> None:
-        """Report a wait to everyone. One who is gone ends at its next token, and doesn't keep it from the others."""
-        for tell in tuple(self._telling) if missing else ():
+    def _report_wait(self, missing: tuple[Span, ...]) -> None:
+        """Report a wait to every request. One whose caller has gone ends at its next token."""
+        for emit in tuple(self._listeners) if missing else ():
             with contextlib.suppress(OSError):
-                tell(wait_text(missing))
+                emit(wait_text(missing))
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
-        """Return what the answer is kept to, if that is asked for. A call that is forced leaves no room for a text."""
+        """Return the grammar of the answer, if the request has one. A forced call leaves no room for a text."""
         form, numbers = prepared.form, {text: number for number, text in self._text.added.items()}
         if form.calls is not None and request.tools is not None and request.tools.must_call:
             tools = [replace(tool, parameters=closed(tool.parameters)) for tool in request.tools.must_call]
@@ -229,14 +211,36 @@ class SwarmChat:
 
 def _end_tokens(model: Any, text: TextTokenizer) -> tuple[int, ...]:
     """Return the tokens that end an answer, as any of the checkpoint's files says."""
-    said = (
+    named = (
         model.config.get_text_config(decoder=True).eos_token_id,
         model.config.eos_token_id,
         model.generation_config.eos_token_id,
         text.tokenizer.eos_token_id,
     )
-    each: Iterable[int] = (token for one in said for token in (one if isinstance(one, list) else [one]))
+    each: Iterable[int] = (token for one in named for token in (one if isinstance(one, list) else [one]))
     return tuple(dict.fromkeys(token for token in each if token is not None))
+
+
+def _finished(follower: AnswerFollower, reader: AnswerReader, grammar: Grammar | None, options: Options) -> Answer:
+    """Pass the rest of an answer on and return the whole, except what only its request and its session know."""
+    made = follower.completion
+    is_ended = follower.is_stopped or made.tokens[-1:] in ([end] for end in options.ends or ())
+    is_cut = len(made.tokens) >= options.max_new_tokens and not is_ended
+    follower.finish(is_cut=is_cut)
+    is_whole = grammar is None or follower.stop is not None or bool(reader.calls) or grammar.is_whole
+    return Answer(
+        "".join(follower.texts[PartKind.TEXT]),
+        "length" if is_cut or not is_whole else "tool_calls" if reader.calls else "stop",
+        prompt_tokens=0,
+        answer_tokens=len(made.tokens),
+        scores=tuple(follower.scores),
+        calls=reader.calls,
+        thinking="".join(follower.texts[PartKind.THINKING]),
+        thinking_tokens=follower.thinking_tokens,
+        stop=follower.stop,
+        prompt_s=made.prompt_s,
+        answer_s=made.decode_s,
+    )
 
 
 def _details(follower: AnswerFollower, session: Session) -> dict[str, Any]:

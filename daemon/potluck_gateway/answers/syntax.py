@@ -1,8 +1,8 @@
-"""How families of models write thinking and calls of tools. Pure.
+"""Defines the syntax in which families of models write thinking and calls of tools. Pure.
 
-A chat template shows which form its model was taught. Each form is a row of a table: the tags around thinking and
-around calls, how a call begins and ends, and what it looks like, so that an answer can be kept to it. Templates that
-know no tools get `GENERIC`, which is described to the model in words.
+A chat template shows which syntax its model was taught. Each one is a row of a table: the tags around thinking and
+around calls, and the beginning, the form and the end of a call, so that an answer can be kept to it. Templates without
+tools get `GENERIC`, which is described to the model in words.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TAG = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 
 @dataclass(frozen=True, slots=True)
 class CallSyntax:
-    """How a family writes calls. NAME stands for a tool, KEY for an argument.
+    """The syntax in which a family of models writes calls. NAME stands for a tool, KEY for an argument.
 
     Attributes:
         begins: the ways in which a call begins, up to its arguments; a grammar takes the first one. One that begins
@@ -60,7 +60,7 @@ class CallSyntax:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSyntax:
-    """How a family writes an answer.
+    """The syntax in which a family of models writes an answer.
 
     Attributes:
         thinking: the tags around it. `label`: what follows the first one.
@@ -161,11 +161,11 @@ _THINKING = (  # tags, and what follows the first one
     ("<|channel>", "<channel|>", "thought"),
 )
 GENERIC = AnswerSyntax(calls=_HERMES)
-PLAIN = AnswerSyntax((NEVER, NEVER))  # of an answer that is all text
+PLAIN = AnswerSyntax((NEVER, NEVER))  # the syntax of an answer that is all text
 
 
 def syntax_of(template: str, added: Collection[str]) -> AnswerSyntax:
-    """Return the form that a chat template teaches. `added`: the texts of the tokenizer's added tokens."""
+    """Return the syntax that a chat template teaches. `added`: the texts of the tokenizer's added tokens."""
     row = next((row for row in _THINKING if row[1] in template or row[1] in added), None)
     begin, end, label = row or _THINKING[0]
     has_channels = "<|channel|>" in template and "commentary" in template
@@ -178,12 +178,12 @@ def _calls_of(template: str) -> CallSyntax | None:
 
 
 def opens_thinking(form: AnswerSyntax, prompt: str) -> bool:
-    """Tell whether a prompt ends with the beginning of thinking."""
+    """Return whether a prompt ends with the beginning of thinking."""
     return not form.has_channels and prompt.rstrip().endswith(form.thinking[0] + form.label)
 
 
 def describe_tools(tools: Tools) -> str:
-    """Return words that teach a model the generic form of calls."""
+    """Return a text that teaches a model the generic syntax of calls."""
     offered = "\n".join(json.dumps(tool.definition, ensure_ascii=False) for tool in tools.offered)
     return (
         "You can call these functions. Each is described by a JSON schema:\n"
@@ -195,13 +195,13 @@ def describe_tools(tools: Tools) -> str:
 
 
 def written_calls(calls: Sequence[ToolCall]) -> str:
-    """Return calls of earlier turns in the generic form."""
+    """Return calls of earlier turns in the generic syntax."""
     shown = (f'{{"name": {json.dumps(one.name, ensure_ascii=False)}, "arguments": {one.arguments}}}' for one in calls)
     return "\n".join(f"<tool_call>\n{one}\n</tool_call>" for one in shown)
 
 
 def written_result(content: str) -> str:
-    """Return the result of a call for the generic form."""
+    """Return the result of a call in the generic syntax."""
     return f"<tool_response>\n{content}\n</tool_response>"
 
 

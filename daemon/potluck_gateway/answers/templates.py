@@ -27,15 +27,15 @@ from potluck.protocol.codec import decode, encode
 
 _REFUSES = "the model's chat template refuses these messages"
 _CHILDREN = 2
-_WRAPPING_BYTES = 64  # of an answer around its text
-_MOST_FILES = 1 << 16  # that the parent may have open
+_WRAPPING_BYTES = 64  # bytes of an answer around its text
+_MOST_FILES = 1 << 16  # most files that the parent may have open
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateLimits:
     compute_s: int = 5  # templates take milliseconds
-    wait_s: float = 30.0  # for a busy machine
-    more_bytes: int = 1 << 30  # beside the memory that this process has
+    wait_s: float = 30.0  # long enough for a busy machine
+    more_bytes: int = 1 << 30  # memory beyond what this process has already
     text_bytes: int = 1 << 25
 
 
@@ -53,17 +53,19 @@ class BoundedRenderer:
     def __call__(self, /, *given: object, **named: object) -> str:
         """Return what the function returns. Raises UsageError if it fails or needs too much."""
         try:
-            asked = encode((given, named))
+            request = encode((given, named))
         except UnicodeEncodeError as error:
             raise UsageError(f"{_REFUSES}: {error}") from None
-        child, said = self._idle.get(), None
+        child, answer = self._idle.get(), None
         try:
             if child is None or child.has_ended():
                 child = _Child(self._render, self._limits)
-            said = child.ask(asked)
+            answer = child.ask(request)
         finally:
-            self._idle.put(None if said is None else child)
-        is_done, text = (False, "it needs too much time or memory") if said is None else decode(tuple[bool, str], said)
+            self._idle.put(None if answer is None else child)
+        is_done, text = (
+            (False, "it needs too much time or memory") if answer is None else decode(tuple[bool, str], answer)
+        )
         if not is_done:
             raise UsageError(f"{_REFUSES}: {text}")
         return text
@@ -85,7 +87,7 @@ class _Child:
         self._end = weakref.finalize(self, _end, pid, self._connection)
 
     def has_ended(self) -> bool:
-        """Tell whether it ended while nobody asked it, as when memory was short: it says nothing unasked."""
+        """Return whether it has ended, as when memory was short. A child never sends anything unasked."""
         return self._connection.poll()
 
     def ask(self, request: bytes) -> bytes | None:
@@ -119,12 +121,12 @@ def _serve(render: Callable[..., str], connection: Connection, limits: TemplateL
             resource.setrlimit(resource.RLIMIT_CPU, (most_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
             try:
                 given, named = decode(tuple[list[Any], dict[str, Any]], request)
-                said = encode((True, render(*given, **named)))
+                answer = encode((True, render(*given, **named)))
             except MemoryError:
                 return
             except Exception as error:  # templates may raise anything
-                said = encode((False, str(error).encode(errors="replace").decode()))
-            connection.send_bytes(said)
+                answer = encode((False, str(error).encode(errors="replace").decode()))
+            connection.send_bytes(answer)
 
 
 def _let_go_of_the_parent(kept: int) -> None:

@@ -13,12 +13,12 @@ from msgspec import Meta, Struct, field
 
 from potluck.sentences import Sentence
 from potluck_gateway.exchange import Answer, AnswerBegun, AnswerPart, Answers, BadRequestError, ChatRequest, PartKind
-from potluck_gateway.formats import reading as fields
+from potluck_gateway.formats import reading
 from potluck_gateway.formats.reading import MessageHistory, arguments_of
 from potluck_gateway.formats.writing import AnswerBlock, BlockFormat, event, new_id
 
-_BILLING = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n*")  # differs each time: the prompt would be new each time
-_SIGNATURE = "unsigned"  # programs send no thinking back that has none
+_BILLING = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n*")  # differs each time, so no prompt would be known
+_SIGNATURE = "unsigned"  # programs send thinking back only with a signature
 _NOT_SHOWN = "(not shown: this model takes only text)"
 _REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 _ERRORS = {401: "authentication", 403: "permission", 404: "not_found", 429: "rate_limit", 503: "overloaded"}
@@ -34,36 +34,36 @@ class _Choice(Struct, frozen=True):
     disable_parallel_tool_use: bool | None = None
 
 
-class _Fields(fields.SharedFields, kw_only=True):
+class _Fields(reading.SharedFields, kw_only=True):
     messages: Annotated[list[dict[str, Any]], Meta(min_length=1)]
     system: str | list[dict[str, Any]] = ""
-    stop: fields.Stop = field(default="", name="stop_sequences")
+    stop: reading.Stop = field(default="", name="stop_sequences")
     thinking: _Thinking = _Thinking()
-    output_config: fields.Output = fields.Output()
+    output_config: reading.Output = reading.Output()
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: _Choice = _Choice()
 
 
 def parse_message_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, {})
+    fields, ignored = reading.read_fields(reading.parse_object(body), _Fields, {})
     history = MessageHistory()
-    history.add_all([*_system(asked.system), *(chat for message in asked.messages for chat in _chats(message))])
-    choice = asked.tool_choice
-    tools, left_out = fields.parse_tools(
-        [item | {"parameters": item["input_schema"]} if "input_schema" in item else None for item in asked.tools],
-        fields.Named(choice.name) if choice.type == "tool" else "required" if choice.type == "any" else choice.type,
+    history.add_all([*_system(fields.system), *(chat for message in fields.messages for chat in _chats(message))])
+    choice = fields.tool_choice
+    tools, left_out = reading.parse_tools(
+        [item | {"parameters": item["input_schema"]} if "input_schema" in item else None for item in fields.tools],
+        reading.Named(choice.name) if choice.type == "tool" else "required" if choice.type == "any" else choice.type,
         is_parallel=choice.disable_parallel_tool_use is not True,
     )
     last = history.messages[-1]
     return ChatRequest(
         messages=tuple(history.messages),
         continues=last.role == "assistant" and not last.calls,
-        template_kwargs=fields.thinking_switches(asked.output_config.effort, asked.thinking.type != "disabled"),
-        schema=fields.wanted_schema(asked.output_config.format),
+        template_kwargs=reading.thinking_switches(fields.output_config.effort, fields.thinking.type != "disabled"),
+        schema=reading.wanted_schema(fields.output_config.format),
         tools=tools,
         ignored=(*ignored, *history.left_out, *left_out),
-        **asked.shared(),
+        **fields.shared(),
     )
 
 
@@ -78,12 +78,12 @@ def message_error(error: BadRequestError) -> dict[str, Any]:
 def _system(given: object) -> list[dict[str, Any]]:
     """Return the system message, if there is one."""
     texts = (_BILLING.sub("", str(block.get("text") or "")) for block in _blocks(given))
-    said = list(filter(None, texts))
-    return [{"role": "system", "content": said}] if said else []
+    shown = list(filter(None, texts))
+    return [{"role": "system", "content": shown}] if shown else []
 
 
 def _chats(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of OpenAI's chat that say the same. There, each result of a tool has its own."""
+    """Return the same messages as in OpenAI's chat, where each result of a tool is a message of its own."""
     blocks = _blocks(message.get("content"))
     results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
     calls = [
@@ -92,8 +92,8 @@ def _chats(message: dict[str, Any]) -> list[dict[str, Any]]:
         if block.get("type") == "tool_use"
     ]
     rest = [_shown(block) for block in blocks if block.get("type") not in ("tool_result", "tool_use")]
-    said = {"role": message.get("role"), "content": rest, "tool_calls": calls}
-    return [*results, said] if rest or calls else results
+    chat = {"role": message.get("role"), "content": rest, "tool_calls": calls}
+    return [*results, chat] if rest or calls else results
 
 
 def _blocks(content: object) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def _blocks(content: object) -> list[dict[str, Any]]:
 
 
 def _result(block: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a call. One that isn't text would stop the conversation for good if it were refused."""
+    """Return the result of a call. Results that aren't text are replaced: refusing one would end the conversation."""
     parts = map(_shown, _blocks(block.get("content")))
     texts = [part if part.get("type") == "text" else _NOT_SHOWN for part in parts]
     failed = ["Error:"] if block.get("is_error") is True else []
@@ -118,10 +118,10 @@ def _shown(block: dict[str, Any]) -> dict[str, Any]:
 
 
 class MessageFormat(BlockFormat):
-    def __init__(self, model: str, asked: ChatRequest) -> None:
+    def __init__(self, model: str, request: ChatRequest) -> None:
         self.blocks = []
         self._message = {"id": new_id("msg"), "type": "message", "role": "assistant", "model": model}
-        self._thinks = bool(asked.template_kwargs.get("enable_thinking"))
+        self._thinks = bool(request.template_kwargs.get("enable_thinking"))
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers
@@ -152,14 +152,14 @@ class MessageFormat(BlockFormat):
     def failure(self, error: BadRequestError) -> bytes:
         return event(message_error(error), "error")
 
-    def opened(self, block: AnswerBlock) -> bytes:
+    def block_start(self, block: AnswerBlock) -> bytes:
         return _event("content_block_start", index=block.number, content_block=_content(block))
 
-    def more(self, block: AnswerBlock, part: AnswerPart) -> bytes:
+    def block_delta(self, block: AnswerBlock, part: AnswerPart) -> bytes:
         kind, field = ("input_json", "partial_json") if part.call else (part.kind, part.kind)
         return _delta(block, kind, field, part.text)
 
-    def closed(self, block: AnswerBlock) -> bytes:
+    def block_end(self, block: AnswerBlock) -> bytes:
         is_thinking = block.kind is PartKind.THINKING
         signature = _delta(block, "signature", "signature", _SIGNATURE) if is_thinking else b""
         return signature + _event("content_block_stop", index=block.number)

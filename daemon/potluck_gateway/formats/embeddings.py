@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from potluck_gateway.exchange import BadRequestError, Embeddings, Prompt
 from potluck_gateway.formats.reading import Prompts, parse_object, prompts, read_fields
 
-MAX_INPUTS = 2048  # as in OpenAI's reference
+MAX_INPUTS = 2048  # the limit in OpenAI's reference
 
 
 class EmbeddingRequest(Struct, kw_only=True):
@@ -39,33 +39,33 @@ def parse_embeddings(body: bytes, *, is_ollama: bool = False) -> EmbeddingReques
     given = parse_object(body)
     if is_ollama:  # the older of its two requests has a prompt
         given = {"truncate": True, "input": given.pop("prompt", None)} | given
-    asked, ignored = read_fields(given, EmbeddingRequest, {})
-    asked.ignored = ignored
-    asked.texts = () if is_ollama and not asked.input else prompts(asked.input, MAX_INPUTS)
-    return asked
+    request, ignored = read_fields(given, EmbeddingRequest, {})
+    request.ignored = ignored
+    request.texts = () if is_ollama and not request.input else prompts(request.input, MAX_INPUTS)
+    return request
 
 
-def embedding_list(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
+def embedding_list(model: str, request: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
     """Return OpenAI's answer. Base64 holds the numbers as little-endian float32."""
-    write = _packed if asked.encoding_format == "base64" else list
-    vectors = enumerate(_vectors(asked, found))
+    write = _packed if request.encoding_format == "base64" else list
+    vectors = enumerate(_vectors(request, found))
     data = [{"object": "embedding", "index": index, "embedding": write(vector)} for index, vector in vectors]
     usage = {"prompt_tokens": found.num_tokens, "total_tokens": found.num_tokens}
     return {"object": "list", "data": data, "model": model, "usage": usage}
 
 
-def ollama_embed(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
+def ollama_embed(model: str, request: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
     """Return Ollama's answer, with the single `embedding` that its older request is for."""
-    vectors = _vectors(asked, found)
+    vectors = _vectors(request, found)
     counts = {"model": model, "prompt_eval_count": found.num_tokens}
     return {**counts, "embeddings": vectors, "embedding": vectors[0] if vectors else []}
 
 
-def _vectors(asked: EmbeddingRequest, found: Embeddings) -> list[list[float]]:
+def _vectors(request: EmbeddingRequest, found: Embeddings) -> list[list[float]]:
     """Return the vectors at the length that was asked for. Raises BadRequestError if they are shorter."""
-    if any(len(vector) < (asked.dimensions or 0) for vector in found.vectors):
+    if any(len(vector) < (request.dimensions or 0) for vector in found.vectors):
         raise BadRequestError(f"dimensions must be at most {len(found.vectors[0])}: this model has no more")
-    return [_scaled(vector[: asked.dimensions]) for vector in found.vectors]
+    return [_scaled(vector[: request.dimensions]) for vector in found.vectors]
 
 
 def _scaled(vector: Sequence[float]) -> list[float]:

@@ -28,25 +28,25 @@ from potluck_gateway.exchange import (
     PartKind,
     TokenScore,
 )
-from potluck_gateway.formats import reading as fields
+from potluck_gateway.formats import reading
 from potluck_gateway.formats.reading import MessageHistory, arguments_of
 from potluck_gateway.formats.writing import LINES, AnswerFormat, chat_scores, dumps
 
 VERSION = "0.17.7"  # the release of Ollama whose API this is; programs ask for it
-_LOADED = Answer("", "load", 0, 0)  # of a request that only loads the model
-_REFUSED: fields.Refused = {
+_LOADED = Answer("", "load", 0, 0)  # the answer to a request that only loads the model
+_REFUSED: reading.Refused = {
     "images": "this model takes only text",
     "suffix": "the model only goes on with a text",
     "template": "the model's own template is used; or send raw text",
 }
 
 
-class _Fields(fields.SharedFields, kw_only=True):
+class _Fields(reading.SharedFields, kw_only=True):
     """The fields of chat and generate, and of their `options`."""
 
     stream: bool = True
-    max_tokens: fields.Limit | None = field(default=None, name="num_predict")
-    repetition_penalty: fields.Repetition | None = field(default=None, name="repeat_penalty")
+    max_tokens: reading.Limit | None = field(default=None, name="num_predict")
+    repetition_penalty: reading.Repetition | None = field(default=None, name="repeat_penalty")
     messages: list[Any] | None = None
     prompt: str = ""
     system: str = ""
@@ -55,7 +55,7 @@ class _Fields(fields.SharedFields, kw_only=True):
     format: Literal["", "json"] | dict[str, Any] = ""
     think: bool | str | None = None
     logprobs: bool = False
-    top_logprobs: fields.NumTop = 0
+    top_logprobs: reading.NumTop = 0
 
 
 def parse_ollama(body: bytes) -> ChatRequest:
@@ -63,27 +63,27 @@ def parse_ollama(body: bytes) -> ChatRequest:
 
     A prompt is a user's message, unless it is `raw`.
     """
-    given = fields.parse_object(body)
-    options = fields.read(given.pop("options", None) or {}, dict[str, Any])
-    asked, ignored = fields.read_fields(options | given, _Fields, _REFUSED)
-    asked.max_tokens = asked.max_tokens or None  # 0 is no limit here
+    given = reading.parse_object(body)
+    options = reading.read(given.pop("options", None) or {}, dict[str, Any])
+    fields, ignored = reading.read_fields(options | given, _Fields, _REFUSED)
+    fields.max_tokens = fields.max_tokens or None  # 0 is no limit here
     history = MessageHistory()
-    if asked.messages:
-        history.add_all(asked.messages)
-    elif asked.prompt and not asked.raw:
-        said = ChatMessage("system", asked.system), ChatMessage("user", asked.prompt)
-        history.messages += [message for message in said if message.content]
-    tools, left_out = fields.parse_tools([tool.get("function") for tool in asked.tools])
-    effort, is_on = (asked.think, None) if isinstance(asked.think, str) else (None, asked.think)
+    if fields.messages:
+        history.add_all(fields.messages)
+    elif fields.prompt and not fields.raw:
+        messages = ChatMessage("system", fields.system), ChatMessage("user", fields.prompt)
+        history.messages += [message for message in messages if message.content]
+    tools, left_out = reading.parse_tools([tool.get("function") for tool in fields.tools])
+    effort, is_on = (fields.think, None) if isinstance(fields.think, str) else (None, fields.think)
     return ChatRequest(
         messages=tuple(history.messages),
-        prompts=(asked.system + asked.prompt,) if asked.prompt and asked.raw else (),
-        template_kwargs=fields.thinking_switches(effort, is_on),
-        schema=ANY_OBJECT if asked.format == "json" else json.dumps(asked.format) if asked.format else None,
+        prompts=(fields.system + fields.prompt,) if fields.prompt and fields.raw else (),
+        template_kwargs=reading.thinking_switches(effort, is_on),
+        schema=ANY_OBJECT if fields.format == "json" else json.dumps(fields.format) if fields.format else None,
         tools=tools,
-        num_top=asked.top_logprobs if asked.logprobs else None,
+        num_top=fields.top_logprobs if fields.logprobs else None,
         ignored=(*ignored, *history.left_out, *left_out),
-        **asked.shared(),
+        **fields.shared(),
     )
 
 
@@ -103,7 +103,7 @@ def model_entry(name: str, facts: ModelFacts | None, since: datetime) -> dict[st
 
 
 def model_description(name: str, facts: ModelFacts) -> dict[str, Any]:
-    """Return what `/api/show` tells: what the model can do, and how long its texts may be."""
+    """Return the answer of `/api/show`: the model's abilities, and the longest texts that it takes."""
     lengths = {"context_length": facts.context_length, "embedding_length": facts.embedding_length}
     can = {"completion": True, "tools": True, "thinking": facts.thinks, "embedding": True}
     return {
@@ -132,8 +132,8 @@ class OllamaFormat(AnswerFormat):
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers or (_LOADED,)
-        said = self._object(answer.text, answer.scores, thinking=answer.thinking, tool_calls=_calls(answer))
-        return said | self._last(answer)
+        body = self._object(answer.text, answer.scores, thinking=answer.thinking, tool_calls=_calls(answer))
+        return body | self._last(answer)
 
     def part(self, part: AnswerPart) -> bytes:
         if part.kind is PartKind.CALL:
@@ -154,12 +154,12 @@ class OllamaFormat(AnswerFormat):
 
     def _object(self, text: str = "", scores: Sequence[TokenScore] = (), **more: object) -> dict[str, Any]:
         shown = {name: value for name, value in more.items() if value}
-        said: dict[str, Any] = {"content" if self._is_chat else "response": text, **shown}
+        body: dict[str, Any] = {"content" if self._is_chat else "response": text, **shown}
         if self._is_chat:
-            said = {"message": {"role": "assistant", **said}}
+            body = {"message": {"role": "assistant", **body}}
         if scores:
-            said["logprobs"] = chat_scores(scores)
-        return {"model": self._model, "created_at": datetime.now(UTC).isoformat(), **said, "done": False}
+            body["logprobs"] = chat_scores(scores)
+        return {"model": self._model, "created_at": datetime.now(UTC).isoformat(), **body, "done": False}
 
     def _last(self, answer: Answer) -> dict[str, Any]:
         return {

@@ -1,13 +1,10 @@
-"""Reads and writes OpenAI's older completions, which go on with a text, and what chats share with them. Pure.
+"""Reads and writes OpenAI's chat completions and its older completions, which complete a text. Pure.
 
 Two fields are ours: `max_wait_s`, how long to wait for blocks that nobody serves, and `with_details`, for choices with
-their tokens, speed and servers in the field `potluck`. Source: the API reference, "Create completion".
-
-Reads and writes OpenAI's chat completions. Pure. Source: the API reference, "Create chat completion".
-
-Some fields are of other servers: `top_k` and its like, `chat_template_kwargs` and `continue_final_message` are vLLM's.
-Thinking, which the reference has no place for, is written as `reasoning_content` and as `reasoning`: programs look for
-one of them.
+their tokens, speed and servers in the field `potluck`. Some are of other servers: `top_k` and its like,
+`chat_template_kwargs` and `continue_final_message` are vLLM's. Thinking, for which the reference has no place, is
+written as `reasoning_content` and as `reasoning`, because programs look for one of them. Source: the API reference,
+"Create chat completion" and "Create completion".
 """
 
 from __future__ import annotations
@@ -30,25 +27,27 @@ from potluck_gateway.exchange import (
     TokenScore,
     ToolCall,
 )
-from potluck_gateway.formats import reading as fields
+from potluck_gateway.formats import reading
 from potluck_gateway.formats.reading import MessageHistory
 from potluck_gateway.formats.writing import AnswerFormat, chat_scores, event, new_id, text_of
 
 MAX_CHOICES = 128
 _STREAM_END = b"data: [DONE]\n\n"
 MAX_PROMPTS = 128
-_REFUSED_IN_COMPLETIONS: fields.Refused = {**fields.GRAMMARS, "suffix": "the model only goes on with a text"}
+_REFUSED_IN_COMPLETIONS: reading.Refused = {**reading.GRAMMARS, "suffix": "the model only goes on with a text"}
 
 
-class ChoiceFields(fields.SharedFields, kw_only=True):
+class ChoiceFields(reading.SharedFields, kw_only=True):
+    """The fields that chats and completions share."""
+
     n: Annotated[int, Meta(ge=1, le=MAX_CHOICES)] = 1
-    stop_token_ids: Annotated[tuple[fields.Count, ...], Meta(max_length=1024)] = ()
+    stop_token_ids: Annotated[tuple[reading.Count, ...], Meta(max_length=1024)] = ()
     ignore_eos: bool = False
     stream_options: dict[str, Any] | None = None
     with_details: bool = False
 
     def shared(self) -> dict[str, Any]:
-        return fields.SharedFields.shared(self) | {
+        return reading.SharedFields.shared(self) | {
             "num_choices": self.n,
             "stop_tokens": self.stop_token_ids,
             "ignores_end": self.ignore_eos,
@@ -58,53 +57,53 @@ class ChoiceFields(fields.SharedFields, kw_only=True):
 
 
 class ChoiceFormat(AnswerFormat, Protocol):
-    """Writes choices.
+    """Writes the choices of a chat or a completion.
 
     Attributes:
         kinds: the names of ids, whole answers and chunks.
-        nothing: what the last chunk of a choice says.
+        nothing: the content of the last chunk of a choice.
     """
 
     kinds: tuple[str, str, str]
     nothing: dict[str, Any]
-    asked: ChatRequest
-    shared: dict[str, Any]  # of all objects
+    request: ChatRequest
+    shared: dict[str, Any]  # fields of every object
 
-    def __init__(self, model: str, asked: ChatRequest) -> None:
-        self.asked = asked
+    def __init__(self, model: str, request: ChatRequest) -> None:
+        self.request = request
         self.shared = {"id": new_id(self.kinds[0]), "created": int(time.time()), "model": model}
 
-    def said(self, answer: Answer) -> dict[str, Any]:
-        """Return what a choice says as a whole."""
+    def whole_choice(self, answer: Answer) -> dict[str, Any]:
+        """Return the content of a whole choice."""
 
-    def piece(self, part: AnswerPart) -> dict[str, Any]:
-        """Return what a chunk says of a choice."""
+    def choice_part(self, part: AnswerPart) -> dict[str, Any]:
+        """Return the content of a chunk of a choice."""
 
     def whole(self, answers: Answers) -> dict[str, Any]:
-        choices = [self._ended(index, answer, self.said(answer)) for index, answer in enumerate(answers)]
+        choices = [self._ended(index, answer, self.whole_choice(answer)) for index, answer in enumerate(answers)]
         return {**self.shared, "object": self.kinds[1], "choices": choices, "usage": self._usage(answers)}
 
     def part(self, part: AnswerPart) -> bytes:
-        return self.chunk(part.index, self.piece(part))
+        return self.chunk(part.index, self.choice_part(part))
 
     def end(self, answers: Answers) -> bytes:
         ends = [self.event([self._ended(index, answer, self.nothing)]) for index, answer in enumerate(answers)]
-        counts = self.event([], usage=self._usage(answers)) if self.asked.with_usage else b""
+        counts = self.event([], usage=self._usage(answers)) if self.request.with_usage else b""
         return b"".join(ends) + counts + _STREAM_END
 
-    def chunk(self, index: int, said: dict[str, Any]) -> bytes:
-        return self.event([{"index": index, **said, "finish_reason": None}])
+    def chunk(self, index: int, content: dict[str, Any]) -> bytes:
+        return self.event([{"index": index, **content, "finish_reason": None}])
 
     def event(self, choices: list[dict[str, Any]], **more: object) -> bytes:
         return event({**self.shared, "object": self.kinds[2], "choices": choices, **more})
 
-    def _ended(self, index: int, answer: Answer, said: dict[str, Any]) -> dict[str, Any]:
+    def _ended(self, index: int, answer: Answer, content: dict[str, Any]) -> dict[str, Any]:
         details = {} if answer.details is None else {"potluck": answer.details}
-        return {"index": index, **said, "finish_reason": answer.reason, **details}
+        return {"index": index, **content, "finish_reason": answer.reason, **details}
 
     def _usage(self, answers: Answers) -> dict[str, Any]:
         """Return the counts of tokens. Each prompt counts once, however many choices it has."""
-        firsts = answers[:: self.asked.num_choices]
+        firsts = answers[:: self.request.num_choices]
         prompt, answer = sum(one.prompt_tokens for one in firsts), sum(one.answer_tokens for one in answers)
         return {
             "prompt_tokens": prompt,
@@ -116,21 +115,21 @@ class ChoiceFormat(AnswerFormat, Protocol):
 
 
 class _CompletionFields(ChoiceFields, kw_only=True):
-    prompt: fields.Prompts = ""
-    max_tokens: fields.Limit | None = 16  # as in the reference
+    prompt: reading.Prompts = ""
+    max_tokens: reading.Limit | None = 16  # the reference's default
     echo: bool = False
-    logprobs: fields.NumTop | None = None
+    logprobs: reading.NumTop | None = None
 
 
 def parse_completion(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    asked, ignored = fields.read_fields(fields.parse_object(body), _CompletionFields, _REFUSED_IN_COMPLETIONS)
+    fields, ignored = reading.read_fields(reading.parse_object(body), _CompletionFields, _REFUSED_IN_COMPLETIONS)
     return ChatRequest(
-        prompts=fields.prompts(asked.prompt, MAX_PROMPTS),
-        echoes=asked.echo,
-        num_top=asked.logprobs,
+        prompts=reading.prompts(fields.prompt, MAX_PROMPTS),
+        echoes=fields.echo,
+        num_top=fields.logprobs,
         ignored=ignored,
-        **asked.shared(),
+        **fields.shared(),
     )
 
 
@@ -138,11 +137,11 @@ class CompletionFormat(ChoiceFormat):
     kinds = ("cmpl", "text_completion", "text_completion")
     nothing = {"text": "", "logprobs": None}  # noqa: RUF012
 
-    def said(self, answer: Answer | AnswerPart) -> dict[str, Any]:
+    def whole_choice(self, answer: Answer | AnswerPart) -> dict[str, Any]:
         return {"text": answer.text, "logprobs": _scores(answer.scores) if answer.scores else None}
 
-    def piece(self, part: AnswerPart) -> dict[str, Any]:
-        return self.said(part)
+    def choice_part(self, part: AnswerPart) -> dict[str, Any]:
+        return self.whole_choice(part)
 
 
 def _scores(scores: Sequence[TokenScore]) -> dict[str, Any]:
@@ -161,17 +160,17 @@ def _top(score: TokenScore) -> dict[str, float] | None:
     return {text_of(one.token): one.logprob for one in score.top} | {text_of(score.token): score.logprob}
 
 
-_REFUSED_IN_CHATS: fields.Refused = {**fields.GRAMMARS, "functions": "use tools"}
+_REFUSED_IN_CHATS: reading.Refused = {**reading.GRAMMARS, "functions": "use tools"}
 
 
 class _ChatFields(ChoiceFields, kw_only=True):
     messages: Any
-    max_completion_tokens: fields.Limit | None = None
+    max_completion_tokens: reading.Limit | None = None
     logprobs: bool = False
-    top_logprobs: fields.NumTop = 0
-    response_format: fields.AnswerForm | None = None
+    top_logprobs: reading.NumTop = 0
+    response_format: reading.AnswerForm | None = None
     tools: tuple[dict[str, Any], ...] = ()
-    tool_choice: fields.Choice = "auto"
+    tool_choice: reading.Choice = "auto"
     parallel_tool_calls: bool = True
     reasoning_effort: str | None = None
     enable_thinking: bool | None = None
@@ -182,26 +181,26 @@ class _ChatFields(ChoiceFields, kw_only=True):
 
 def parse_chat(body: bytes) -> ChatRequest:
     """Parse a request. Raises BadRequestError."""
-    asked, ignored = fields.read_fields(fields.parse_object(body), _ChatFields, _REFUSED_IN_CHATS)
+    fields, ignored = reading.read_fields(reading.parse_object(body), _ChatFields, _REFUSED_IN_CHATS)
     history = MessageHistory()
-    history.add_all(asked.messages)
-    functions = [tool.get("function") for tool in asked.tools]
-    tools, left_out = fields.parse_tools(functions, asked.tool_choice, is_parallel=asked.parallel_tool_calls)
+    history.add_all(fields.messages)
+    functions = [tool.get("function") for tool in fields.tools]
+    tools, left_out = reading.parse_tools(functions, fields.tool_choice, is_parallel=fields.parallel_tool_calls)
     last = history.messages[-1]
-    if asked.continue_final_message and (last.role != "assistant" or last.calls):
+    if fields.continue_final_message and (last.role != "assistant" or last.calls):
         raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")
-    if asked.max_completion_tokens is not None:
-        asked.max_tokens = asked.max_completion_tokens
+    if fields.max_completion_tokens is not None:
+        fields.max_tokens = fields.max_completion_tokens
     return ChatRequest(
         messages=tuple(history.messages),
-        continues=asked.continue_final_message,
-        template_kwargs=fields.thinking_switches(asked.reasoning_effort, asked.enable_thinking)
-        | (asked.chat_template_kwargs or {}),
-        schema=fields.wanted_schema(asked.response_format),
+        continues=fields.continue_final_message,
+        template_kwargs=reading.thinking_switches(fields.reasoning_effort, fields.enable_thinking)
+        | (fields.chat_template_kwargs or {}),
+        schema=reading.wanted_schema(fields.response_format),
         tools=tools,
-        num_top=asked.top_logprobs if asked.logprobs else None,
+        num_top=fields.top_logprobs if fields.logprobs else None,
         ignored=(*ignored, *left_out, *history.left_out),
-        **asked.shared(),
+        **fields.shared(),
     )
 
 
@@ -209,11 +208,11 @@ class ChatFormat(ChoiceFormat):
     kinds = ("chatcmpl", "chat.completion", "chat.completion.chunk")
     nothing = {"delta": {}}  # noqa: RUF012
 
-    def __init__(self, model: str, asked: ChatRequest) -> None:
-        super().__init__(model, asked)
-        self._begun: list[list[str]] = [[] for _ in range(asked.num_choices)]  # ids of the calls of each choice
+    def __init__(self, model: str, request: ChatRequest) -> None:
+        super().__init__(model, request)
+        self._begun: list[list[str]] = [[] for _ in range(request.num_choices)]  # ids of the calls of each choice
 
-    def said(self, answer: Answer) -> dict[str, Any]:
+    def whole_choice(self, answer: Answer) -> dict[str, Any]:
         calls = {"tool_calls": [_written(call, call.arguments) for call in answer.calls]} if answer.calls else {}
         thinking = _thoughts(answer.thinking) if answer.thinking else {}
         content = answer.text or (None if calls else "")
@@ -222,17 +221,17 @@ class ChatFormat(ChoiceFormat):
 
     def begin(self) -> bytes:
         start = {"delta": {"role": "assistant", "content": ""}}
-        return b"".join(self.chunk(index, start) for index in range(self.asked.num_choices))
+        return b"".join(self.chunk(index, start) for index in range(self.request.num_choices))
 
-    def piece(self, part: AnswerPart) -> dict[str, Any]:
+    def choice_part(self, part: AnswerPart) -> dict[str, Any]:
         if part.call is not None:
             return {"delta": {"tool_calls": [self._call(part.index, part.call, part.text)]}}
-        said = _thoughts(part.text) if part.kind is PartKind.THINKING else {"content": part.text}
-        return {"delta": said, **_logprobs(part)}
+        delta = _thoughts(part.text) if part.kind is PartKind.THINKING else {"content": part.text}
+        return {"delta": delta, **_logprobs(part)}
 
     def wait(self, sentence: Sentence) -> bytes:
-        is_told = self.asked.with_details and sentence != NOTHING
-        return self.event([], potluck=builtins(sentence)) if is_told else super().wait(sentence)
+        is_written = self.request.with_details and sentence != NOTHING
+        return self.event([], potluck=builtins(sentence)) if is_written else super().wait(sentence)
 
     def _call(self, index: int, call: ToolCall, text: str) -> dict[str, Any]:
         """Return new text of the arguments of a call. Only the first has the name."""

@@ -1,13 +1,11 @@
-"""Reads the fields of a request. Each format declares its own as a struct; what is shared is here. Pure.
+"""Reads the fields and the messages of a request. Each format declares its own fields as a struct. Pure.
 
 A field that a format does not declare changes nothing here, and is named in the header of the answer. One that would
 change the meaning of the answer is declared in `Refused`, unless it is empty.
 
-Takes the messages of a conversation as they come. Pure.
-
-Programs send back what other servers and older versions gave them, and one message that is refused would lock a
-conversation for good. So everything that can be read is passed on, and the rest is left out and named. Only what the
-model cannot take at all, such as the picture that a new question is about, is refused.
+Programs send back messages of other servers and older versions, and refusing one would lock a conversation for good. So
+everything that can be read is passed on, and the rest is left out and named. Only what the model cannot take at all,
+such as the picture that a new question is about, is refused.
 """
 
 from __future__ import annotations
@@ -37,17 +35,23 @@ GRAMMARS: Refused = dict.fromkeys(
 """Other ways to keep an answer to a form."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 40)]
-Limit = Annotated[int, Meta(ge=-2, le=1 << 40)]  # of the tokens of an answer; below 0 is none, as in llama.cpp
-NumTop = Annotated[int, Meta(ge=0, le=20)]  # as in OpenAI's reference
+Limit = Annotated[int, Meta(ge=-2, le=1 << 40)]  # limit of an answer's tokens; below 0 is none, as in llama.cpp
+NumTop = Annotated[int, Meta(ge=0, le=20)]  # the limit in OpenAI's reference
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Prompts = str | list[str | Count | list[Count]]
 Repetition = Annotated[float, Meta(ge=0.01, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Stop = str | Annotated[list[str], Meta(max_length=64)]
 
+_ROLES = {"developer": "system", **{role: role for role in ("system", "user", "assistant", "tool")}}
+_TEXTS = ("text", "input_text", "output_text", "refusal", None)  # also of parts without a type
+_THOUGHTS = ("thinking", "reasoning", "summary_text", "reasoning_text")
+_SEPARATOR = "\n"  # joins the text parts of a message, as other servers do
+_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)  # the form in which some programs show thinking
+
 
 class SharedFields(Struct, kw_only=True):
-    """The fields that all formats share, and what llama.cpp and vLLM add. Null is as good as absent."""
+    """The fields that all formats share, and those that llama.cpp and vLLM add. Null is the same as absent."""
 
     model: str | None = None
     stream: bool = False
@@ -93,7 +97,7 @@ class AnswerForm(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """Says how much to think, and the form of the answer."""
+    """The effort to spend on thinking, and the form of the answer."""
 
     effort: str | None = None
     format: AnswerForm | None = None
@@ -110,7 +114,7 @@ class _Function(Struct):
 
 
 class Named(Struct, frozen=True):
-    """Names the function that has to be called. Chats do it one level below."""
+    """The function that has to be called. Chats name it one level below."""
 
     name: str = ""
     function: Named | None = None
@@ -122,12 +126,12 @@ Choice = Literal["none", "auto", "required"] | Named
 def parse_object(body: bytes) -> dict[str, Any]:
     """Read a JSON object. Halves of surrogate pairs, which no text may have, become question marks."""
     try:
-        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=_finite, parse_float=_finite)
+        given = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=_finite, parse_float=_finite)
         if b"\\ud" in body.lower():
-            asked = json.loads(without_halves(json.dumps(asked, ensure_ascii=False)))
+            given = json.loads(without_halves(json.dumps(given, ensure_ascii=False)))
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the request is no JSON: {error}") from None
-    return read(asked, dict[str, Any])
+    return read(given, dict[str, Any])
 
 
 def _finite(text: str) -> float:
@@ -137,9 +141,9 @@ def _finite(text: str) -> float:
     return value
 
 
-def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:
+def read_fields(given: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:
     """Return the fields that `kind` declares, and the names of those that have no effect. Raises BadRequestError."""
-    given = {name: _whole(value) for name, value in asked.items() if value is not None}
+    given = {name: _whole(value) for name, value in given.items() if value is not None}
     for name, advice in refused.items():
         if given.get(name):
             raise BadRequestError(f"{name} is not supported here: {advice}", code="unsupported_parameter")
@@ -213,15 +217,8 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-_ROLES = {"developer": "system", **{role: role for role in ("system", "user", "assistant", "tool")}}
-_TEXTS = ("text", "input_text", "output_text", "refusal", None)  # also of parts without a type
-_THOUGHTS = ("thinking", "reasoning", "summary_text", "reasoning_text")
-_SEPARATOR = "\n"  # between the text parts of a message, as other servers do
-_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)  # as some programs show it
-
-
 class MessageHistory:
-    """Gathers messages, and the names of what was left out."""
+    """Collects the messages of a conversation, and the names of what was left out."""
 
     def __init__(self) -> None:
         self.messages: list[ChatMessage] = []

@@ -21,12 +21,12 @@ from potluck_gateway.exchange import (
     PartKind,
     Tools,
 )
-from potluck_gateway.formats import reading as fields
+from potluck_gateway.formats import reading
 from potluck_gateway.formats.reading import MessageHistory
 from potluck_gateway.formats.writing import AnswerBlock, BlockFormat, chat_scores, event, new_id
 
 _STATELESS = "nothing is stored: send the whole conversation as input"
-_REFUSED: fields.Refused = {
+_REFUSED: reading.Refused = {
     "previous_response_id": _STATELESS,
     "conversation": _STATELESS,
     "background": "wait for the answer",
@@ -38,44 +38,44 @@ _NAMES = {
     PartKind.TEXT: "output_text",
     PartKind.THINKING: "reasoning_text",
     PartKind.CALL: "function_call_arguments",
-}  # of events
+}  # names of events
 _ITEMS: dict[PartKind, dict[str, Any]] = {
     PartKind.TEXT: {"type": "message", "role": "assistant"},
     PartKind.THINKING: {"type": "reasoning", "summary": []},
 }
 
 
-class _Fields(fields.SharedFields, kw_only=True):
+class _Fields(reading.SharedFields, kw_only=True):
     input: str | list[dict[str, Any]]
     instructions: str = ""
-    max_tokens: fields.Limit | None = field(default=None, name="max_output_tokens")
-    text: fields.Output = fields.Output()
-    reasoning: fields.Output = fields.Output()
+    max_tokens: reading.Limit | None = field(default=None, name="max_output_tokens")
+    text: reading.Output = reading.Output()
+    reasoning: reading.Output = reading.Output()
     tools: tuple[dict[str, Any], ...] = ()
-    tool_choice: fields.Choice = "auto"
+    tool_choice: reading.Choice = "auto"
     parallel_tool_calls: bool = True
     include: tuple[str, ...] = ()
-    top_logprobs: fields.NumTop = 0
+    top_logprobs: reading.NumTop = 0
 
 
 def parse_response_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
+    fields, ignored = reading.read_fields(reading.parse_object(body), _Fields, _REFUSED)
     history = MessageHistory()
-    if asked.instructions:
-        history.messages.append(ChatMessage("system", asked.instructions))
-    items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
+    if fields.instructions:
+        history.messages.append(ChatMessage("system", fields.instructions))
+    items = [{"role": "user", "content": fields.input}] if isinstance(fields.input, str) else fields.input
     history.add_all(list(map(_chat, items)), "input", joins=True)
-    functions = [item if item.get("type") == "function" else None for item in asked.tools]
-    tools, left_out = fields.parse_tools(functions, asked.tool_choice, is_parallel=asked.parallel_tool_calls)
+    functions = [item if item.get("type") == "function" else None for item in fields.tools]
+    tools, left_out = reading.parse_tools(functions, fields.tool_choice, is_parallel=fields.parallel_tool_calls)
     return ChatRequest(
         messages=tuple(history.messages),
-        template_kwargs=fields.thinking_switches(asked.reasoning.effort),
-        schema=fields.wanted_schema(asked.text.format),
+        template_kwargs=reading.thinking_switches(fields.reasoning.effort),
+        schema=reading.wanted_schema(fields.text.format),
         tools=tools,
-        num_top=asked.top_logprobs if _SCORES in asked.include else None,
+        num_top=fields.top_logprobs if _SCORES in fields.include else None,
         ignored=(*ignored, *left_out, *history.left_out),
-        **asked.shared(),
+        **fields.shared(),
     )
 
 
@@ -93,11 +93,11 @@ def _chat(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class ResponseFormat(BlockFormat):
-    def __init__(self, model: str, asked: ChatRequest) -> None:
+    def __init__(self, model: str, request: ChatRequest) -> None:
         self.blocks = []
-        self._tools = asked.tools or Tools(())
+        self._tools = request.tools or Tools(())
         self._shared = {"id": new_id("resp"), "object": "response", "created_at": int(time.time()), "model": model}
-        self._number = 0  # of the next event
+        self._number = 0  # number of the next event
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         self.finish(answers[0])
@@ -113,31 +113,31 @@ class ResponseFormat(BlockFormat):
         return last + self._event(whole["status"], response=whole)
 
     def failure(self, error: BadRequestError) -> bytes:
-        told = {"code": error.code or "server_error", "message": str(error)}
-        return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": told})
+        body = {"code": error.code or "server_error", "message": str(error)}
+        return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": body})
 
-    def opened(self, block: AnswerBlock) -> bytes:
+    def block_start(self, block: AnswerBlock) -> bytes:
         added = self._block_event("output_item.added", block, item=self._item(block, has_ended=False))
         return added + self._content_event("added", block)
 
-    def more(self, block: AnswerBlock, part: AnswerPart) -> bytes:
+    def block_delta(self, block: AnswerBlock, part: AnswerPart) -> bytes:
         scores = chat_scores(part.scores)
         return self._block_event(f"{_NAMES[block.kind]}.delta", block, delta=part.text, logprobs=scores)
 
-    def closed(self, block: AnswerBlock) -> bytes:
-        said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block)) if block.is_whole else b""
-        said += self._content_event("done", block)
-        return said + self._block_event("output_item.done", block, item=self._item(block))
+    def block_end(self, block: AnswerBlock) -> bytes:
+        events = self._block_event(f"{_NAMES[block.kind]}.done", block, **_content(block)) if block.is_whole else b""
+        events += self._content_event("done", block)
+        return events + self._block_event("output_item.done", block, item=self._item(block))
 
     def _content_event(self, kind: str, block: AnswerBlock) -> bytes:
-        return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_said(block))
+        return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_content(block))
 
     def _item(self, block: AnswerBlock, *, has_ended: bool = True) -> dict[str, Any]:
         status = "completed" if block.is_whole else "incomplete"
         shared = {"id": self._item_id(block), "status": status if has_ended else "in_progress"}
         if block.call is not None:
-            return {**shared, "type": "function_call", "call_id": block.call.call_id, **_said(block)}
-        return {**shared, **_ITEMS[block.kind], "content": [_said(block)] if block.parts else []}
+            return {**shared, "type": "function_call", "call_id": block.call.call_id, **_content(block)}
+        return {**shared, **_ITEMS[block.kind], "content": [_content(block)] if block.parts else []}
 
     def _item_id(self, block: AnswerBlock) -> str:
         return f"{block.kind}_{self._shared['id']}_{block.number}"
@@ -177,7 +177,7 @@ class ResponseFormat(BlockFormat):
         return event({**more, "type": kind, "sequence_number": self._number - 1}, kind)
 
 
-def _said(block: AnswerBlock) -> dict[str, Any]:
+def _content(block: AnswerBlock) -> dict[str, Any]:
     """Return what a call, or the content of another item, says so far."""
     if block.call is not None:
         return {"name": block.call.name, "arguments": block.text}

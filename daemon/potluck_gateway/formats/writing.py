@@ -1,8 +1,7 @@
-"""Writes the list of models for OpenAI's and Anthropic's clients at once. Pure.
+"""Defines how an answer is written in the format that a program expects, and what the formats share. Pure.
 
-The lengths have the names under which programs look for them: OpenRouter's, vLLM's and LM Studio's.
-
-Defines what writes an answer in the format that a program expects, and what those formats share. Pure.
+The list of models is written for OpenAI's and Anthropic's clients at once. Its lengths have the names under which
+programs look for them: OpenRouter's, vLLM's and LM Studio's.
 """
 
 from __future__ import annotations
@@ -30,44 +29,26 @@ from potluck_gateway.exchange import (
     ToolCall,
 )
 
-
-def listed_model(name: str, facts: ModelFacts | None, since: datetime) -> dict[str, Any]:
-    """Return the entry of a model. `facts`: None while it is not loaded."""
-    openai = {"object": "model", "created": int(since.timestamp()), "owned_by": "swarm"}
-    anthropic = {"type": "model", "display_name": name, "created_at": since.isoformat()}
-    entry = {"id": name, **openai, **anthropic}
-    if facts is None:
-        return entry
-    longest = facts.context_length
-    lengths = dict.fromkeys(("context_length", "max_model_len", "max_context_length"), longest) if longest else {}
-    return entry | lengths | {"max_completion_tokens": facts.max_tokens}
-
-
-def model_list(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    ends = {"first_id": entries[0]["id"], "last_id": entries[-1]["id"]} if entries else {}
-    return {"object": "list", "data": entries, "has_more": False, **ends}
-
-
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 
 
 class AnswerFormat(Protocol):
-    """Writes the answer to one request.
+    """Writes the answer to one request, at once or as a stream.
 
-    Either at once with `whole`, or as a stream: `begin`, `begun`, some `part` and `wait`, then `end`.
+    `whole` writes it at once. A stream is `begin`, `begun`, any number of `part` and `wait`, then `end` or `failure`.
     """
 
-    media_type: str = EVENTS  # of a stream
+    media_type: str = EVENTS  # media type of a stream
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         """Return the answer as one JSON object."""
 
     def begin(self) -> bytes:
-        """Return what a stream begins with, which may be sent before anything is known of the answer."""
+        """Return the start of a stream, which may be sent before anything is known of the answer."""
         return b""
 
     def begun(self, begun: AnswerBegun) -> bytes:
-        """Return what comes before the first part. It is called once for each choice."""
+        """Return what precedes the first part. It is called once for each choice."""
         return b""
 
     def part(self, part: AnswerPart) -> bytes: ...
@@ -105,7 +86,7 @@ class AnswerBlock:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether this is no call that the limit has cut or the model has broken."""
+        """Return False for a call that the limit has cut or the model has broken."""
         try:
             return self.call is None or isinstance(json.loads(self.text or "{}"), dict)
         except (ValueError, RecursionError):
@@ -113,7 +94,7 @@ class AnswerBlock:
 
 
 class BlockFormat(AnswerFormat, Protocol):
-    """Writes a single answer as blocks, for formats whose streams say where each begins and ends.
+    """Writes a single answer as blocks, for formats whose streams mark where each begins and ends.
 
     Attributes:
         blocks: those so far. All but the last have ended.
@@ -121,31 +102,31 @@ class BlockFormat(AnswerFormat, Protocol):
 
     blocks: list[AnswerBlock]
 
-    def opened(self, block: AnswerBlock) -> bytes: ...
+    def block_start(self, block: AnswerBlock) -> bytes: ...
 
-    def more(self, block: AnswerBlock, part: AnswerPart) -> bytes: ...
+    def block_delta(self, block: AnswerBlock, part: AnswerPart) -> bytes: ...
 
-    def closed(self, block: AnswerBlock) -> bytes: ...
+    def block_end(self, block: AnswerBlock) -> bytes: ...
 
     def part(self, part: AnswerPart) -> bytes:
         """Return the events of a part. One of another kind or call ends the block before it and begins its own."""
-        said, call_id = b"", part.call and part.call.call_id
+        data, call_id = b"", part.call and part.call.call_id
         last = self.blocks[-1] if self.blocks else None
         if last is None or (last.kind, last.call and last.call.call_id) != (part.kind, call_id):
-            said, last = self.close(), AnswerBlock(len(self.blocks), part.kind, part.call)
+            data, last = self.close(), AnswerBlock(len(self.blocks), part.kind, part.call)
             self.blocks.append(last)
-            said += self.opened(last)
+            data += self.block_start(last)
         last.parts.append(part)
-        return said + (self.more(last, part) if part.text else b"")
+        return data + (self.block_delta(last, part) if part.text else b"")
 
     def close(self) -> bytes:
         """Return the end of the last block, if there is one."""
-        return self.closed(self.blocks[-1]) if self.blocks else b""
+        return self.block_end(self.blocks[-1]) if self.blocks else b""
 
     def finish(self, answer: Answer) -> bytes:
         """Close the last block. If no part has come, make those of the whole answer first."""
-        said = b"" if self.blocks else b"".join(map(self.part, _parts(answer)))
-        return said + self.close()
+        data = b"" if self.blocks else b"".join(map(self.part, _parts(answer)))
+        return data + self.close()
 
 
 def _parts(answer: Answer) -> Iterator[AnswerPart]:
@@ -184,10 +165,28 @@ def text_of(token: bytes) -> str:
 def error_body(error: BadRequestError) -> dict[str, Any]:
     """Return the object of an error; `potluck` in it is the message with its id and arguments."""
     kind = "invalid_request_error" if error.status < 500 else "server_error"
-    told = {"message": str(error), "type": kind, "param": None, "code": error.code}
-    return {"error": told | {"potluck": builtins(error.sentence)}}
+    body = {"message": str(error), "type": kind, "param": None, "code": error.code}
+    return {"error": body | {"potluck": builtins(error.sentence)}}
 
 
 def dumps(value: object) -> bytes:
     """Return JSON. Halves of surrogate pairs, which a model may write as escapes, become question marks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def listed_model(name: str, facts: ModelFacts | None, since: datetime) -> dict[str, Any]:
+    """Return the entry of a model. `facts`: None while it is not loaded."""
+    openai = {"object": "model", "created": int(since.timestamp()), "owned_by": "swarm"}
+    anthropic = {"type": "model", "display_name": name, "created_at": since.isoformat()}
+    entry = {"id": name, **openai, **anthropic}
+    if facts is None:
+        return entry
+    longest = facts.context_length
+    lengths = dict.fromkeys(("context_length", "max_model_len", "max_context_length"), longest) if longest else {}
+    return entry | lengths | {"max_completion_tokens": facts.max_tokens}
+
+
+def model_list(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the list of models with these entries."""
+    ends = {"first_id": entries[0]["id"], "last_id": entries[-1]["id"]} if entries else {}
+    return {"object": "list", "data": entries, "has_more": False, **ends}

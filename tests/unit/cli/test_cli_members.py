@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 from helpers.members import founded
 from msgspec import structs
-from potluck_cli import swarm_choice as moving
+from potluck_cli import swarm_choice
 from potluck_cli.main import main
-from potluck_cli.swarm import join, leave, members
+from potluck_cli.swarm import join, members
 from potluck_cli.terminal import Terminal
 from potluck_control.api import schema
-from potluck_control.methods import members as computers
 from potluck_control.methods import members as methods
 from potluck_control.methods import swarms
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import Reason, State
-from test_cli_top import Screen
+from test_cli_status import Screen
 
 from potluck.errors import AmbiguousError
 from potluck.membership.identity import Identity
@@ -57,9 +56,9 @@ class Daemon:
 def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
     def install(**answers: object) -> Daemon:
         made = Daemon(**answers)
-        for module in (members, join, leave, moving):
+        for module in (members, join, swarm_choice):
             monkeypatch.setattr(module, "daemon", lambda: made)
-        monkeypatch.setattr(moving, "hello_or_none", lambda: made)
+        monkeypatch.setattr(swarm_choice, "hello_or_none", lambda: made)
         return made
 
     return install
@@ -150,7 +149,7 @@ def test_a_leaders_decisions_are_numbered_for_keep(
 def test_a_computer_is_confirmed_by_the_name_it_shows(
     daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    invite = computers.MachineInvite("friends", "potluck4:abc", time.time() + 600)
+    invite = methods.MachineInvite("friends", "potluck4:abc", time.time() + 600)
     made = daemon(
         computers__add=invite, members__list=[structs.replace(PEOPLE, asking=""), PEOPLE], computers__confirm=DONE
     )
@@ -163,7 +162,7 @@ def test_a_computer_is_confirmed_by_the_name_it_shows(
     assert main(["members", "add-computer"]) == 0
     assert "old laptop asks to be one of your computers." in screen.getvalue()
     assert main(["members", "add-computer", "--confirm", "attic"]) == 0
-    confirmed = [params.name for params in made.asked if isinstance(params, computers.ConfirmParams)]
+    confirmed = [params.name for params in made.asked if isinstance(params, methods.ConfirmParams)]
     assert confirmed == ["old laptop", "attic"]
 
 
@@ -203,7 +202,14 @@ def joining(
 
     def go(secret: str, *options: str, **answers: object) -> tuple[int, str, str]:
         served = swarms.Swarms((swarms.JoinedSwarm("home", "model", 12, False, True),))
-        daemon(**{"join": schema.Joined("home", "model"), "swarms__list": served, **answers})
+        daemon(
+            **{
+                "join": schema.Joined("home", "model"),
+                "swarms__list": served,
+                "swarms__own_names": swarms.UserNames("", ""),
+                **answers,
+            }
+        )
         (tmp_path / "invite").write_text(secret)
         code = main(["join", "--file", str(tmp_path / "invite"), *options])
         return (code, *capsys.readouterr())

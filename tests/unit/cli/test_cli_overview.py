@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 from msgspec import structs
 from potluck_cli.swarm import overview as command
-from potluck_cli.swarm.overview import overview, page, read_swarm
+from potluck_cli.swarm.overview import overview, overview_lines, read_swarm
 from potluck_cli.terminal import Style, Terminal, strip, table
 from potluck_control.api.schema import OneMore, SpeedForYou, Status, SwarmStatus
 from potluck_control.methods.members import Member, MemberMachine, MembersList
 from potluck_control.states import Reason, State
-from test_cli_top import Screen
+from test_cli_status import Screen
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import PeerId, Span
@@ -55,7 +55,7 @@ def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip() -> None:
         (1, 6, ("Every layer is served", "...ooWpeer1"), ()),
     ):
         servers = [server(number, Span(0, end))]
-        text = "\n".join(page(overview(SWARM, servers), Terminal(io.StringIO())))
+        text = "\n".join(overview_lines(overview(SWARM, servers), Terminal(io.StringIO())))
         assert all(each in text for each in words), text
         assert overview(SWARM, servers).gaps == gaps
 
@@ -104,7 +104,7 @@ def test_a_swarm_with_members_shows_its_link() -> None:
     private = replace(SWARM, founder_key=bytes(32))
     link = "potluck:friends:" + "00" * 32
     assert overview(private, []).link == link
-    assert link in page(overview(private, []), Terminal(io.StringIO()))[1]
+    assert link in overview_lines(overview(private, []), Terminal(io.StringIO()))[1]
     assert overview(SWARM, []).link is None
 
 
@@ -113,7 +113,7 @@ def test_the_page_says_how_fast_answers_come_and_what_one_more_server_brings() -
     seen = overview(SWARM, servers)
     assert seen.one_more == OneMore((3, 6), 1.0)
     for speed, said in ((SPEED, ["About 14 tokens/s for you (as your last answers came)."]), (None, [])):
-        shown = page(replace(seen, speed_for_you=speed), Terminal(io.StringIO()))
+        shown = overview_lines(replace(seen, speed_for_you=speed), Terminal(io.StringIO()))
         more = "One more typical server would take layers 4-6 and let 100 % more answers run at once."
         assert shown[-1 - len(said) :] == [*said, more]
 
@@ -121,7 +121,7 @@ def test_the_page_says_how_fast_answers_come_and_what_one_more_server_brings() -
 def test_nothing_is_expected_of_a_swarm_that_nobody_serves() -> None:
     joining = [server(0, Span(0, 6), ServerState.JOINING)]
     assert overview(SWARM, joining).one_more is None
-    assert "tokens/s" not in "\n".join(page(overview(SWARM, joining), Terminal(io.StringIO())))
+    assert "tokens/s" not in "\n".join(overview_lines(overview(SWARM, joining), Terminal(io.StringIO())))
 
 
 def test_strip_tells_nobody_one_and_several_apart() -> None:

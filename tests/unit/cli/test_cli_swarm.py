@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.golden import CHECKPOINT
-from potluck_cli import swarm_choice as moving
+from potluck_cli import swarm_choice
 from potluck_cli.main import main
-from potluck_cli.swarm import swarm as swarm_command
+from potluck_cli.swarm import creating
+from potluck_control.methods import swarms
 from potluck_control.methods.settings import SetParams
-from potluck_control.methods.swarms import JoinedSwarm, Swarms
+from potluck_control.methods.swarms import JoinedSwarm, Swarms, UserNames
 from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import UsageError
@@ -96,7 +97,7 @@ def test_a_founder_names_a_drafting_model_and_sees_it(
             raise UsageError(verbatim("its tokenizer differs"))
         return NewModel("owner/small", 2, "1" * 40, files="/nowhere") if wanted == "owner/small" else None
 
-    monkeypatch.setattr(swarm_command, "find_draft", find)
+    monkeypatch.setattr(creating, "find_draft", find)
     assert create("--draft", "owner/other") == 2
     assert "its tokenizer differs" in capsys.readouterr().err
     assert JoinedSwarms().load() == {}, "a pair that does not fit makes no swarm"
@@ -119,9 +120,10 @@ def test_a_running_daemon_is_told_where_the_founder_has_the_model(
     names = {"friends", served} - {""}
     known = Swarms(tuple(JoinedSwarm(name, "checkpoint", 4, False, name == served) for name in names))
     asked: list[SetParams] = []
-    running = SimpleNamespace(call=lambda method, params=None: asked.append(params) if params else known)
-    monkeypatch.setattr(moving, "hello_or_none", lambda: running)
-    monkeypatch.setattr(moving, "daemon", lambda: running)
+    answers = {swarms.LIST: known, swarms.OWN_NAMES: UserNames("", "")}
+    running = SimpleNamespace(call=lambda method, params=None: asked.append(params) if params else answers[method])
+    monkeypatch.setattr(swarm_choice, "hello_or_none", lambda: running)
+    monkeypatch.setattr(swarm_choice, "daemon", lambda: running)
     assert create("--move") == 0
     (params,) = asked
     assert [change.key for change in params.changes] == changed

@@ -15,8 +15,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from potluck_app.windows.piped_line import PipedLine
-from potluck_control.api import messages as lines
-from potluck_control.api import schema
+from potluck_control.api import messages, schema
 from potluck_control.api.all_methods import METHODS
 from potluck_control.api.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.states import Reason, State
@@ -119,14 +118,14 @@ async def test_no_daemon_is_said_with_the_way_out(tmp_path: Path) -> None:
 
 async def test_malformed_requests_get_an_error_and_no_handler_runs(path: Path, daemon: Daemon) -> None:
     for said, code in (
-        (request("__class__"), lines.UNKNOWN_METHOD),
-        (request("pause", params={"seconds": "long"}), lines.BAD_PARAMS),
-        (request("pause", params={"seconds": -1}), lines.BAD_PARAMS),
-        (request("pause", params=[]), lines.BAD_PARAMS),
-        (request("pause", params=None), lines.BAD_PARAMS),
-        (request("subscribe", params={"topics": "status"}), lines.BAD_PARAMS),
-        (b'{"method":"pause","params":' + b"[" * 60_000 + b"\n", lines.BAD_REQUEST),
-        (b'{"method":"pause","params":{"seconds":NaN}}\n', lines.BAD_REQUEST),
+        (request("__class__"), messages.UNKNOWN_METHOD),
+        (request("pause", params={"seconds": "long"}), messages.BAD_PARAMS),
+        (request("pause", params={"seconds": -1}), messages.BAD_PARAMS),
+        (request("pause", params=[]), messages.BAD_PARAMS),
+        (request("pause", params=None), messages.BAD_PARAMS),
+        (request("subscribe", params={"topics": "status"}), messages.BAD_PARAMS),
+        (b'{"method":"pause","params":' + b"[" * 60_000 + b"\n", messages.BAD_REQUEST),
+        (b'{"method":"pause","params":{"seconds":NaN}}\n', messages.BAD_REQUEST),
     ):
         assert codes(await exchange(path, said)) == [code], said[:80]
         assert daemon.calls == []
@@ -137,11 +136,11 @@ async def test_the_first_line_that_is_no_request_ends_the_connection(path: Path,
     for said in (
         *(b"hello\n", b"[]\n", b"1\n", b"{\n", b"{}\n", b'{"method":1}\n', b'{"id":{},"method":"status"}\n'),
         *(b"POST / HTTP/1.1\r\n", b"GET /events/x HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\n", b"\xff\xfe\n"),
-        b"x" * (lines.MAX_REQUEST_BYTES + 2),
-        request("pause", params={"x": "y" * lines.MAX_REQUEST_BYTES}),
+        b"x" * (messages.MAX_REQUEST_BYTES + 2),
+        request("pause", params={"x": "y" * messages.MAX_REQUEST_BYTES}),
     ):
         answer = await exchange(path, said + request("pause"))
-        assert codes(answer) == [lines.BAD_REQUEST], said[:80]
+        assert codes(answer) == [messages.BAD_REQUEST], said[:80]
         assert b'"id":1' not in answer
         assert daemon.calls == []
 
@@ -158,7 +157,7 @@ async def test_requests_of_one_connection_are_answered_in_their_order(path: Path
 
 async def test_another_user_is_refused(tmp_path: Path, daemon: Daemon) -> None:
     async with serving(daemon, tmp_path / "s.sock", uid=os.getuid() + 1) as path:
-        assert codes(await exchange(path, request())) == [lines.NOT_YOURS]
+        assert codes(await exchange(path, request())) == [messages.NOT_YOURS]
         assert daemon.calls == []
 
 
@@ -179,7 +178,7 @@ async def test_a_slow_caller_and_an_idle_connection_are_dropped(tmp_path: Path, 
     async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(request_timeout_s=0.05)) as path:
         reader, writer = await asyncio.open_unix_connection(path)
         writer.write(request()[:-5])
-        assert codes(await reader.read()) == [lines.BAD_REQUEST]
+        assert codes(await reader.read()) == [messages.BAD_REQUEST]
         writer.close()
     async with serving(daemon, tmp_path / "s.sock", ConnectionLimits(idle_timeout_s=0.05)) as path:
         for begun in (b"", b" ", request()):
@@ -212,7 +211,7 @@ async def test_connections_above_the_limit_are_refused_and_places_come_back(tmp_
         for reader, writer in held:  # accepted for sure once they are answered
             writer.write(request())
             await reader.readline()
-        assert codes(await exchange(path, request())) == [lines.BUSY]
+        assert codes(await exchange(path, request())) == [messages.BUSY]
         for _, writer in held:
             writer.close()
             await writer.wait_closed()
@@ -280,7 +279,7 @@ async def test_a_subscriber_gets_the_topics_that_it_named_beside_its_answers(pat
 
 async def test_subscribers_above_the_limit_are_refused(path: Path, daemon: Daemon) -> None:
     subscriptions = [daemon.broadcast.subscribe() for _ in range(server.MAX_READERS)]
-    assert codes(await exchange(path, request("subscribe"))) == [lines.BUSY]
+    assert codes(await exchange(path, request("subscribe"))) == [messages.BUSY]
     daemon.broadcast.end(subscriptions[0])
     events = ControlClient(path).events()
     assert await asyncio.to_thread(next, events) == SERVING

@@ -170,14 +170,14 @@ def test_thoughts_come_back_however_a_program_writes_the_arguments_of_a_call(ret
         return ChatMessage("assistant", "", (ToolCall("call_1", "add", arguments),))
 
     thoughts, asked = RememberedThinking(), asking("Hi")
-    thoughts.note(asked, replace(called('{"a": 1, "b": "é"}'), thinking="Hm."))
+    thoughts.remember(asked, replace(called('{"a": 1, "b": "é"}'), thinking="Hm."))
     again = replace(asked, messages=(*asked.messages, called(returned)))
     assert thoughts.restored(again).messages[1].thinking == "Hm."
 
 
 def test_thoughts_come_back_to_the_answer_that_they_were_for_and_to_no_other_key() -> None:
     thoughts, asked = RememberedThinking(), asking("Hi")
-    thoughts.note(asked, ChatMessage("assistant", "Yes?", thinking="Hm."))
+    thoughts.remember(asked, ChatMessage("assistant", "Yes?", thinking="Hm."))
 
     def thinking(*said: str, owner: str = "ana") -> str:
         return thoughts.restored(asking(*said, owner=owner)).messages[1].thinking
@@ -187,7 +187,7 @@ def test_thoughts_come_back_to_the_answer_that_they_were_for_and_to_no_other_key
     given = ChatRequest((*asked.messages, ChatMessage("assistant", "Yes?", thinking="Mine.")), owner="ana")
     assert thoughts.restored(given) == given
     for number in range(600):
-        thoughts.note(asking(str(number)), ChatMessage("assistant", "Yes?", thinking="Hm."))
+        thoughts.remember(asking(str(number)), ChatMessage("assistant", "Yes?", thinking="Hm."))
     assert thinking("Hi", "Yes?") == "", "few are remembered"
 
 

@@ -60,20 +60,20 @@ def world(family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch)
 
 def test_it_drafts_until_a_game_starts_and_again_after_it(world: World) -> None:
     gateway = world.drafting(is_allowed=False)
-    gateway.look()
+    gateway.update()
     assert world.large.drafting is None
     gateway.allow(True)
-    gateway.look()
+    gateway.update()
     model = world.large.drafting
     text = model.text()
     text.begin([5, 6, 7])
     assert text.guess()[0] < 100, "the swarm's model has so many tokens"
-    gateway.look()
+    gateway.update()
     assert world.large.drafting is model
     gateway.allow(False)
     assert (world.large.drafting, model.is_freed) == (None, True)
     gateway.allow(True)
-    gateway.look()
+    gateway.update()
     assert not world.large.drafting.is_freed
     last = world.large.drafting
     gateway.remove(world.large)
@@ -83,20 +83,20 @@ def test_it_drafts_until_a_game_starts_and_again_after_it(world: World) -> None:
 def test_it_leaves_room_for_others_and_goes_when_memory_is_short(world: World) -> None:
     gateway = world.drafting()
     world.spare_bytes = 150  # all that others are to have
-    gateway.look()
+    gateway.update()
     assert world.large.drafting is None
     world.now_s, world.spare_bytes = 2000.0, PLENTY
-    gateway.look()
+    gateway.update()
     model = world.large.drafting
     assert model is not None
     world.spare_bytes = 149
-    gateway.look()
+    gateway.update()
     assert (world.large.drafting, model.is_freed) == (None, True)
     world.spare_bytes = PLENTY
-    gateway.look()
+    gateway.update()
     assert world.large.drafting is None, "it isn't read again at every sign of room"
     world.now_s = 3000.0
-    gateway.look()
+    gateway.update()
     assert world.large.drafting is not None
 
 
@@ -107,29 +107,29 @@ def test_a_model_that_cannot_be_had_is_named_once_and_tried_again_later(
     monkeypatch.setattr(drafting, "bundled_checkpoint", lambda _: tmp_path)
     gateway = world.drafting()
     for world.now_s in (1000.0, 1001.0, 1500.0):
-        gateway.look()
+        gateway.update()
         assert world.large.drafting is None
     (record,) = caplog.records
     assert "owner/small cannot draft" in record.message
     monkeypatch.setattr(drafting, "bundled_checkpoint", usual)
     world.now_s = 2000.0
-    gateway.look()
+    gateway.update()
     assert world.large.drafting is not None
 
 
 def test_another_choice_of_the_founder_changes_what_drafts_and_nothing_else(world: World) -> None:
     gateway = world.drafting()
-    gateway.look()
+    gateway.update()
     first = world.large.drafting
     gateway.offer((naming(DRAFT),))
     assert world.large.drafting is first
     gateway.offer((naming(replace(DRAFT, model="owner/smaller")),))
     assert first.is_freed
-    gateway.look()
+    gateway.update()
     second = world.large.drafting
     assert second is not None
     gateway.offer((naming(None),))
-    gateway.look()
+    gateway.update()
     assert (world.large.drafting, second.is_freed) == (None, True)
     assert naming(None).identity == naming(DRAFT).identity, "the large model stays loaded"
 
@@ -145,5 +145,5 @@ def test_a_game_that_starts_while_it_is_read_gets_the_memory_at_once(
         return read[0]
 
     monkeypatch.setattr(drafting, "load_draft", slow)
-    gateway.look()
+    gateway.update()
     assert (world.large.drafting, read[0].is_freed) == (None, True)

@@ -47,8 +47,8 @@ def read(
         for run in re.split(f"({'|'.join(map(re.escape, special))})", written) if special else [written]:
             pieces = [run] if run in special else [run[at : at + size] for at in range(0, len(run), size)]
             for piece in pieces:
-                parts += reader.take(piece, is_special=piece in special)
-        parts += reader.end(is_cut=is_cut)
+                parts += reader.feed(piece, is_special=piece in special)
+        parts += reader.finish(is_cut=is_cut)
         said = {kind: "".join(part.text for part in parts if part.kind is kind) for kind in PartKind}
         calls = [(call.name, _loaded(call.arguments)) for call in reader.calls]
         streamed: dict[str, str] = {}
@@ -91,13 +91,13 @@ def test_thinking_that_the_prompt_has_begun_ends_at_its_tag() -> None:
 def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
     tokens = ("<think>", "</think>", "<|im_end|>")
     reader = AnswerReader(HERMES, None, special=tokens)
-    parts = [*reader.take("<think>", is_special=True), *reader.take("no </think> yet")]
+    parts = [*reader.feed("<think>", is_special=True), *reader.feed("no </think> yet")]
     parts += [
-        *reader.take("</think>", is_special=True),
-        *reader.take("Yes"),
-        *reader.take("<|im_end|>", is_special=True),
+        *reader.feed("</think>", is_special=True),
+        *reader.feed("Yes"),
+        *reader.feed("<|im_end|>", is_special=True),
     ]
-    assert [(part.kind, part.text) for part in parts + reader.end(is_cut=False)] == [
+    assert [(part.kind, part.text) for part in parts + reader.finish(is_cut=False)] == [
         (PartKind.THINKING, "no </think> yet"),
         (PartKind.TEXT, "Yes"),
     ]
@@ -128,7 +128,7 @@ def test_a_call_that_never_ends_is_read_in_time_that_grows_with_it(template: str
     """The patterns would take hours for this if they tried every way to cut it."""
     form = syntax_of(template, ())
     reader = AnswerReader(form, TOOLS)
-    parts = [*reader.take(begin), *reader.take(more * 20_000), *reader.end(is_cut=False)]
+    parts = [*reader.feed(begin), *reader.feed(more * 20_000), *reader.finish(is_cut=False)]
     assert sum(len(part.text) for part in parts) > 0
 
 
@@ -276,7 +276,7 @@ def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(te
         while not grammar.is_over:
             scores = grammar(torch.zeros(1, 1), torch.zeros(1, len(tokenizer)))
             tokens.append(int(torch.multinomial(scores.softmax(-1), 1, generator=random)))
-            grammar.take(tokens[-1])
+            grammar.consume(tokens[-1])
         assert grammar.is_whole
         written = tokenizer.decode(tokens, skip_special_tokens=True)
         text, _, (call,) = read(form, written, Tools(tools))
@@ -321,5 +321,5 @@ def test_values_of_pairs_and_objects_in_any_order_are_read(template: str, writte
 
 def test_the_id_that_a_model_gives_a_call_is_kept() -> None:
     reader = AnswerReader(syntax_of("<|tool_call_begin|>", ()), TOOLS)
-    reader.take(KIMI.format("add"))
+    reader.feed(KIMI.format("add"))
     assert reader.calls[0].call_id == "functions.add:0"

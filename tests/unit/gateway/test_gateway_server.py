@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from helpers.words_model import DETAILS, TOKEN, WAITING, Words, exchange, running, send, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_gateway import access as door
+from potluck_gateway import access
 from potluck_gateway.client import ask, complete
 from potluck_gateway.exchange import Answer, AnswerPart, ChatMessage, ContextLengthError, Embeddings, Prompt
 from potluck_gateway.server import AnsweredRequest, GatewayServer
@@ -111,11 +111,6 @@ def test_each_whole_answer_is_counted_for_its_key(model: Words) -> None:
         send(server, {"prompt": "Hello", "stream": False}, path=f"/{TOKEN}/api/generate", Authorization="")
         send(server, {"messages": "nonsense"})
     assert [(each.key, each.model, each.tokens) for each in answered] == [(TOKEN, "words", 4)] * 3
-
-
-def test_models_are_listed(server: GatewayServer) -> None:
-    _, said = exchange(server, b"", path="/v1/models", method="GET")
-    assert json.loads(said)["data"][0]["id"] == "words"
 
 
 @pytest.mark.parametrize(
@@ -216,8 +211,7 @@ def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: 
     assert send(server, HELLO)[0] == 200
 
 
-def test_models_are_listed_and_others_other_paths_and_too_much_are_refused(server: GatewayServer) -> None:
-    assert json.loads(exchange(server, b"", path="/v1/models", method="GET")[1])["data"][0]["id"] == "words"
+def test_other_models_other_paths_and_too_much_are_refused(server: GatewayServer) -> None:
     assert send(server, HELLO, path="/v1/files")[0] == 404
     assert send(server, b"", path="/v1/models/words", method="DELETE")[0] == 404
     assert send(server, HELLO | {"model": "other"})[0] == 404
@@ -256,8 +250,8 @@ def test_a_failure_before_the_first_part_has_its_own_status(
 
 
 def test_a_field_without_effect_is_named_in_the_answer(server: GatewayServer) -> None:
-    answer, _ = exchange(server, HELLO | {"user": "me", "store": False, "é\n": 1, "verbosity": None})
-    assert (answer.status, answer.headers["X-Potluck-Ignored"]) == (200, "store, user, ??")
+    answer, _ = exchange(server, HELLO | {"user": "me", "store": False, "é\r\n": 1, "verbosity": None})
+    assert (answer.status, answer.headers["X-Potluck-Ignored"]) == (200, "store, user, ???")
 
 
 def test_each_choice_has_its_own_seed_and_the_prompt_counts_once(server: GatewayServer, model: Words) -> None:
@@ -360,7 +354,7 @@ def test_a_caller_that_leaves_while_others_are_answered_is_forgotten() -> None:
 def test_a_caller_that_reads_nothing_ends_its_generation(
     server: GatewayServer, model: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "SOCKET_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(access, "SOCKET_TIMEOUT_S", 0.01)
     model.parts[0] = AnswerPart("a" * (1 << 25))
     model.may_end.clear()
     with closing(asking(server, HELLO | {"stream": True})):
@@ -382,7 +376,7 @@ def test_strangers_keep_no_caller_out_however_many_come_at_once(
     rng = random.Random(14)
     pieces = (b"", b"G", b"POST /v1 HTTP/1.1\r\nContent-Length: 9", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 90)
     model.may_accept.clear()
-    server.door.proof_timeout_s = 600.0
+    server.access.proof_timeout_s = 600.0
     with ExitStack() as stack:
 
         def connect() -> http.client.HTTPConnection:
@@ -403,12 +397,12 @@ def test_strangers_keep_no_caller_out_however_many_come_at_once(
 
 
 def test_a_stranger_that_is_late_or_sends_too_much_is_ended(server: GatewayServer) -> None:
-    server.door.proof_timeout_s = 600.0
+    server.access.proof_timeout_s = 600.0
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stranger:
         with suppress(OSError):
             stranger.sendall(b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 90_000)
         assert _is_ended(stranger)
-    server.door.proof_timeout_s = 0.0
+    server.access.proof_timeout_s = 0.0
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stranger:
         assert _is_ended(stranger)
 
@@ -416,9 +410,9 @@ def test_a_stranger_that_is_late_or_sends_too_much_is_ended(server: GatewayServe
 def test_the_oldest_stranger_gives_way_to_too_many_but_no_caller_does(
     model: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "_MOST_STRANGERS", 4)
+    monkeypatch.setattr(access, "_MAX_UNPROVED", 4)
     with running(server_of(model), model) as server, ExitStack() as stack:
-        server.door.proof_timeout_s = 600.0
+        server.access.proof_timeout_s = 600.0
         caller = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)))
         for _ in range(2):
             caller.request("GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})
@@ -447,8 +441,9 @@ def test_a_taken_port_is_refused_and_had_at_once_when_it_is_free(model: Words) -
         caller = http.client.HTTPConnection("127.0.0.1", first.port)
         caller.request("GET", "/health")
         assert caller.getresponse().status == 200
-        with pytest.raises(UsageError, match=str(first.port)):
+        with pytest.raises(UsageError, match=f"uses port {first.port}") as refused:
             server_of(model, port=first.port)
+    assert "gateway.port" in (refused.value.hint or "")
     server_of(model, port=first.port)._socket.close()  # although the system still keeps the caller's connection
     caller.close()
 
@@ -467,12 +462,6 @@ def test_it_listens_where_it_is_told_and_says_how_this_computer_reaches_it(
 def test_an_address_of_another_machine_is_refused_with_the_setting(model: Words) -> None:
     with pytest.raises(UsageError, match=r"gateway.address 192.0.2.7 cannot be listened on: [^()]*$"):
         server_of(model, address="192.0.2.7")
-
-
-def test_a_port_of_another_program_is_refused_with_the_setting(model: Words) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(UsageError, match="uses port") as refused:
-        server_of(model, port=other.getsockname()[1])
-    assert "gateway.port" in (refused.value.hint or "")
 
 
 def test_as_many_requests_wait_in_order_as_are_answered_and_more_are_refused(model: Words) -> None:

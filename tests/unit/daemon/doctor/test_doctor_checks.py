@@ -172,7 +172,7 @@ def test_a_finding_is_a_line_and_its_advice_another_and_an_error_makes_the_exit_
         monkeypatch.setenv(name, str(tmp_path))
     for severity, code in ((ERROR, 1), (WARNING, 0), (OK, 0)):
         found = [Finding(verbatim("Does it work?"), severity, verbatim("broken"), verbatim("mend it"))]
-        monkeypatch.setattr("potluck_cli.upkeep.doctor.examine", lambda _, found=found: found)
+        monkeypatch.setattr("potluck_cli.upkeep.diagnosis.examine", lambda _, found=found: found)
         assert main(["doctor"]) == code
         line, advice = capsys.readouterr().out.splitlines()[:2]
         assert (line[1:], advice) == (" Does it work? broken", "    mend it")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded, invited
-from potluck_cli.everyday import start
+from potluck_cli.everyday import start_stop as start
 from potluck_cli.main import EXIT_USAGE, main
 from potluck_cli.swarm import join
 from potluck_control.api import schema
@@ -63,7 +63,7 @@ def test_start_as_root_has_the_service_start_with_the_machine_and_says_so_once(
 ) -> None:
     options = argparse.Namespace(demo=False, json=False)
     for _ in range(2):
-        start.run(options)
+        start.start(options)
     assert calls == [("systemctl", "start", UNIT), ENABLE, ("systemctl", "start", UNIT)]
     assert capsys.readouterr().out.count(STARTS_WITH_MACHINE) == 1
 
@@ -75,8 +75,8 @@ def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     monkeypatch.setattr(join, "read_invite", lambda args: encode_invite(invite))
     monkeypatch.setattr(join, "lacks_engine", lambda places: False)
     monkeypatch.setattr(join, "daemon", Daemon)
-    monkeypatch.setattr(join, "_follow", joined_at_once)
-    join.run(argparse.Namespace(json=False, code=False, person="Ana", computer="desk"))
+    monkeypatch.setattr(join, "_wait_until_in", joined_at_once)
+    join.join(argparse.Namespace(json=False, code=False, person="Ana", computer="desk"))
     assert ENABLE in calls
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 

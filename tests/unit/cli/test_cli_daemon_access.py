@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from potluck_cli import daemon_access as connect
-from potluck_cli import terminal
+from potluck_cli import daemon_access, terminal
 from potluck_cli.daemon_access import DaemonHungError, DaemonUnreachableError
-from potluck_cli.everyday.stop import end_daemon
+from potluck_cli.everyday.start_stop import end_daemon
 from potluck_control.api.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.api.schema import Status
 from potluck_control.methods import swarms
@@ -54,7 +53,7 @@ def test_it_waits_for_an_engine_that_is_on_its_way() -> None:
         ((State.SERVING, State.SERVING), 1),
     ):
         daemon = StartingDaemon(states)
-        connect.wait_until_found(cast(ControlClient, daemon), 0.0)
+        daemon_access.wait_until_found(cast(ControlClient, daemon), 0.0)
         assert len(daemon.left()) == left
 
 
@@ -103,7 +102,7 @@ def test_a_daemon_that_is_away_is_not_waited_for() -> None:
             raise DaemonAwayError("the daemon is not running")
 
     with pytest.raises(DaemonAwayError):
-        connect.wait_until_found(cast(ControlClient, Away()))
+        daemon_access.wait_until_found(cast(ControlClient, Away()))
 
 
 def test_a_process_that_was_stopped_ends_in_order_if_it_can() -> None:
@@ -113,20 +112,20 @@ def test_a_process_that_was_stopped_ends_in_order_if_it_can() -> None:
         process.stdout.readline()
         process.stdout.close()
         os.kill(process.pid, signal.SIGSTOP)
-        connect.end_process(process.pid, 60.0 if handler == "SIG_DFL" else 0.2)
+        daemon_access.end_process(process.pid, 60.0 if handler == "SIG_DFL" else 0.2)
         assert process.wait() == code
 
 
 def test_a_daemon_is_found_by_its_lock_and_none_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
-    monkeypatch.setattr(connect, "find_places", lambda: places)
-    assert connect.hello_or_none(or_silent=False) is None
+    monkeypatch.setattr(daemon_access, "find_places", lambda: places)
+    assert daemon_access.hello_or_none(or_silent=False) is None
     places.state.mkdir()
     lock = InstanceLock(places.lock_file)
     lock.acquire()
     with pytest.raises(DaemonUnreachableError, match=f"runs as process {os.getpid()} without its socket"):
-        connect.hello_or_none(or_silent=False)
-    assert connect.hello_or_none() is None
+        daemon_access.hello_or_none(or_silent=False)
+    assert daemon_access.hello_or_none() is None
     places.lock_file.write_text("1\n")  # a process that does not hold it
     with pytest.raises(DaemonUnreachableError, match="another computer") as away:
         end_daemon()
@@ -144,10 +143,10 @@ def test_a_program_that_listens_in_the_daemons_place_is_not_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
-    monkeypatch.setattr(connect, "find_places", lambda: places)
+    monkeypatch.setattr(daemon_access, "find_places", lambda: places)
     with subprocess.Popen(["sleep", "600"]) as program:
         with pytest.raises(UsageError, match=f"process {program.pid} listens at the daemon's socket"):
-            connect.end_unresponsive(DaemonHungError(program.pid))
+            daemon_access.end_unresponsive(DaemonHungError(program.pid))
         assert program.poll() is None
         program.kill()
 

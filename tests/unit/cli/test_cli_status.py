@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterator
 
 import pytest
-from potluck_cli.everyday import top
-from potluck_cli.everyday.top import Temperature, TopSample, one_line, sparkline
+from potluck_cli.everyday import status
+from potluck_cli.everyday.status import Temperature, TopSample, one_line, sparkline
 from potluck_cli.main import main
 from potluck_control.api.schema import METRICS as METHOD
 from potluck_control.api.schema import EngineStatus, LoadStatus, Metrics, Status, Transition
@@ -55,7 +55,7 @@ def shown(screen: Screen, *arguments: str) -> int:
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     out = Screen()
-    monkeypatch.setattr(top, "daemon", Client)
+    monkeypatch.setattr(status, "daemon", Client)
     monkeypatch.setenv("LINES", "10")
     return out
 

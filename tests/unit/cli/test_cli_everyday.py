@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from potluck_cli.everyday.earnings import _named
-from potluck_cli.everyday.pause import pause_params
-from potluck_cli.everyday.resume import SETTINGS, resumed_lines
-from potluck_cli.everyday.status import page
+from potluck_cli.everyday.pause import SETTINGS, pause_params, resumed_lines
+from potluck_cli.everyday.status import status_page
 from potluck_cli.main import main
 from potluck_cli.options import clock, parse_duration, seconds_until
 from potluck_cli.terminal import Terminal
@@ -19,7 +18,7 @@ from potluck_control.api import schema
 from potluck_control.methods.members import Member
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.values import convert, entry_of
-from test_cli_top import Screen
+from test_cli_status import Screen
 
 from potluck.errors import UsageError
 from potluck.sentences import sentence, verbatim
@@ -28,7 +27,7 @@ NOW = 1_000_000.0
 
 
 def lines(status: schema.Status) -> str:
-    return "\n".join(page(status, Terminal(io.TextIOWrapper(io.BytesIO(), "utf-8")), NOW))
+    return "\n".join(status_page(status, Terminal(io.TextIOWrapper(io.BytesIO(), "utf-8")), NOW))
 
 
 def test_times_are_read_as_people_write_them() -> None:
@@ -168,7 +167,7 @@ def test_the_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyP
     for width, swarm in ((36, LARGE), (40, SERVING.swarm), (60, LARGE), (80, SERVING.swarm), (200, LARGE)):
         monkeypatch.setenv("COLUMNS", str(width))
         status = structs.replace(SERVING, swarm=swarm, notices=(notice,))
-        shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in page(status, Terminal(Screen()), NOW)]
+        shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in status_page(status, Terminal(Screen()), NOW)]
         assert max(map(len, shown)) <= width
         assert "".join(shown).count("█") + "".join(shown).count("▒") >= swarm.num_blocks - 1
         assert sum(len(line.strip()) for line in shown if set(line.strip()) == {"^"}) == swarm.span[1] - swarm.span[0]

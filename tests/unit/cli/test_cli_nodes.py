@@ -1,12 +1,14 @@
-"""What `potluck serve` makes of its options."""
+"""`potluck serve` and `potluck bootstrap`: what they make of their options, and what a meeting point keeps."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_cli.parser import Parser
-from potluck_cli.swarm.serve import add_arguments, launch_spec
+from helpers.members import founded
+from potluck_cli.main import load, main, parser_of
+from potluck_cli.swarm.nodes import MeetingPointMembers, launch_spec
 from potluck_control.places import find_places
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import ServeSettings
@@ -14,15 +16,14 @@ from potluck_daemon.settings.store import SettingsStore
 from potluck_engine.weights.fitting import resolve_spec
 
 from potluck.errors import UsageError
-from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.identity import Identity
+from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
 
 
 def asked(*options: str) -> LaunchSpec:
-    parser = Parser()
-    add_arguments(parser)
-    return launch_spec(parser.parse_args([str(CHECKPOINT), *options]))
+    return launch_spec(parser_of("serve", load("serve")).parse_args([str(CHECKPOINT), *options]))
 
 
 def spec_of(*options: str) -> LaunchSpec:
@@ -93,3 +94,33 @@ def test_adapters_and_memory_are_taken_as_settings_are(tmp_path: Path) -> None:
     given = ("--adapter", str(tmp_path), "--adapter", "owner/name", "--private-adapters-mb", "1GiB")
     serve = asked("--swarm", encode_invite(Invite(SWARM)), *given).serve
     assert (serve.adapters, serve.private_adapters_mb) == ((str(tmp_path), "owner/name"), 1024)
+
+
+FOUNDER = founded(Identity.generate(), now_s=time.time())
+LINK = link_of(FOUNDER.swarm)
+
+
+def people(kept: MeetingPointMembers) -> list[str]:
+    return [person.name for person in kept.load().members().people.values()]
+
+
+def test_a_meeting_point_knows_after_a_restart_who_belongs_to_the_swarm_unless_its_list_is_damaged(
+    tmp_path: Path,
+) -> None:
+    kept = MeetingPointMembers(LINK, tmp_path)
+    assert people(kept) == []
+    kept.learn(FOUNDER.records)
+    assert people(MeetingPointMembers(LINK, tmp_path)) == ["Ana"]
+    for path in tmp_path.glob("bootstrap-*"):
+        path.write_bytes(b"damaged")
+    assert people(MeetingPointMembers(LINK, tmp_path)) == []
+    assert list(tmp_path.glob("*.broken-*")), "it is set aside"
+
+
+def test_a_wrong_address_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options in (["--host", "nonsense"], ["--announce", "home.example.org:31337"]):
+        monkeypatch.setattr("potluck_cli.swarm.nodes.log_to_stderr", lambda _: pytest.fail("started"))
+        assert main(["bootstrap", *options]) == 2
+        assert f"argument {options[0]}: expected an" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def test_an_open_folder_of_state_or_configuration_is_closed_at_the_start(
     monkeypatch.chdir(tmp_path)  # which it leaves
     monkeypatch.setattr(daemon, "confine", lambda: None)
     monkeypatch.setattr(daemon, "drop_root", lambda places: None)
-    monkeypatch.setattr(logs, "set_up", lambda *args, **options: None)
+    monkeypatch.setattr(logs, "set_up_logging", lambda *args, **options: None)
     monkeypatch.setattr(asyncio, "run", lambda work: work.close())
 
     assert daemon.main(["--system"] if is_system else []) == 0

@@ -10,10 +10,10 @@ import termios
 from pathlib import Path
 
 import pytest
-from potluck_cli import swarm_choice as invites
+from potluck_cli import swarm_choice
 from potluck_cli.parser import Parser
 from potluck_cli.swarm_choice import add_invite, add_names, add_swarm, own_names, passed_on, read_invite, swarm_of
-from test_cli_top import Screen
+from test_cli_status import Screen
 
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
@@ -65,9 +65,9 @@ def test_names_are_asked_once_at_a_terminal_and_enter_takes_the_guess(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parser, joined = Parser(), JoinedSwarms(tmp_path / "swarms.json", tmp_path / "key")
-    monkeypatch.setattr(invites, "known_swarms", lambda: joined)
+    monkeypatch.setattr(swarm_choice, "known_swarms", lambda: joined)
     add_names(parser)
-    monkeypatch.setattr(invites, "guessed", lambda person="": OwnNames("Ana", "desk"))
+    monkeypatch.setattr(swarm_choice, "guessed_names", lambda person="": OwnNames("Ana", "desk"))
     for typed, words, wanted in (
         ("\n\n", (), OwnNames("Ana", "desk")),
         ("Anastasia\n\n", (), OwnNames("Anastasia", "desk")),

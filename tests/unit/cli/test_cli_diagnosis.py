@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from potluck_cli.main import main
-from potluck_cli.upkeep import diag
+from potluck_cli.upkeep import diagnosis as diag
 from potluck_control.api.schema import Status, SwarmStatus, Transition
 from potluck_control.places import user_places
 from potluck_control.states import Reason, State

@@ -1,5 +1,8 @@
-"""Streams that show signs of life while nothing comes, as the official clients of each API read them."""
+"""What all formats share: streams with signs of life, read by the official client of each API."""
 
+from __future__ import annotations
+
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,16 +11,17 @@ import ollama
 import openai
 import pytest
 from helpers.words_model import TOKEN, Words, exchange, running, server_of
-from potluck_gateway import streaming as reply
-from potluck_gateway.exchange import ContextLengthError
+from potluck_gateway import streaming
+from potluck_gateway.exchange import ChatRequest, ContextLengthError
 from potluck_gateway.formats.anthropic import MessageFormat
 from potluck_gateway.formats.ollama import OllamaFormat
 from potluck_gateway.formats.openai import ChatFormat, CompletionFormat
 from potluck_gateway.formats.responses import ResponseFormat
+from potluck_gateway.formats.writing import dumps
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import SwarmError
-from potluck.sentences import Sentence
+from potluck.sentences import NOTHING, Sentence
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 FORMATS: list[Any] = [ChatFormat, CompletionFormat, ResponseFormat, MessageFormat, OllamaFormat]
@@ -36,8 +40,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Words:
     """A model that goes on, before its first step and before its last word, when a sign of life has been written."""
     made = Words("Guten ", "Tag")
     made.may_accept.clear()
-    monkeypatch.setattr(reply, "HEAD_S", 0.01)
-    monkeypatch.setattr(reply, "SILENCE_S", 0.01)
+    monkeypatch.setattr(streaming, "HEAD_S", 0.01)
+    monkeypatch.setattr(streaming, "SILENCE_S", 0.01)
 
     def going_on(write: Callable[[Any, Sentence], bytes]) -> Callable[[Any, Sentence], bytes]:
         def written(form: Any, sentence: Sentence) -> bytes:
@@ -103,3 +107,18 @@ def test_ollamas_client_reads_streams_with_signs_of_life(server: GatewayServer, 
 def _hold(model: Words) -> None:
     model.may_accept.clear()
     model.may_end.clear()
+
+
+def test_half_of_a_surrogate_pair_in_a_call_does_not_break_the_answer() -> None:
+    assert dumps({"arguments": '{"x": "\ud83d"}'}) == b'{"arguments":"{\\"x\\": \\"?\\"}"}'
+
+
+@pytest.mark.parametrize("form", [ChatFormat, CompletionFormat, ResponseFormat, MessageFormat])
+def test_a_sign_of_life_in_a_stream_of_events_is_skipped_by_programs(form: Any) -> None:
+    said = form("m", ChatRequest(with_details=True)).wait(NOTHING)
+    assert said in (b": \n\n", b'event: ping\ndata: {"type":"ping"}\n\n')
+
+
+def test_ollamas_sign_of_life_is_an_object_that_says_nothing() -> None:
+    said = json.loads(OllamaFormat("m", ChatRequest(), is_chat=True).wait(NOTHING))
+    assert (said["message"], said["done"]) == ({"role": "assistant", "content": ""}, False)

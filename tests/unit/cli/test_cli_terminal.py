@@ -36,7 +36,7 @@ def interrupted_at(library: str, *before: str) -> tuple[int, str]:
 
 
 def test_ctrl_c_ends_a_command_without_a_traceback_from_its_first_import_on() -> None:
-    for library in ("argparse", "potluck.protocol.codec", "potluck_cli.upkeep.doctor"):
+    for library in ("argparse", "potluck.protocol.codec", "potluck_cli.upkeep.diagnosis"):
         code, said = interrupted_at(library)
         assert code in (-signal.SIGINT, 130)
         assert "Traceback" not in said

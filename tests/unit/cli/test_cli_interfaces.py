@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from potluck_cli import main
-from potluck_cli.upkeep import completions
+from potluck_cli.programs import interfaces as completions
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.resources import resource
 

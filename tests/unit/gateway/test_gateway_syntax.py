@@ -38,9 +38,9 @@ def test_the_arguments_of_a_call_are_passed_on_while_the_model_writes_them(layou
         written = layout.write("", "", [Call("look", arguments)])
         reader, parts, places = AnswerReader(layout.form(()), TOOLS), [], []
         for place in range(0, len(written), 5):
-            parts += (taken := reader.take(written[place : place + 5]))
+            parts += (taken := reader.feed(written[place : place + 5]))
             places += [place] * len(taken)
-        parts += reader.end(is_cut=False)
+        parts += reader.finish(is_cut=False)
         (call,) = reader.calls
         assert {part.kind for part in parts} == {PartKind.CALL}
         assert {part.call.call_id for part in parts if part.call} == {call.call_id}
