@@ -1,7 +1,7 @@
-"""Starts the app, or says which libraries of the system its window needs, in a dialog where nobody sees the terminal.
+"""The app's entry point, which first checks that the system has the libraries that the window needs.
 
-Qt ends the process when its plug-in for the screen cannot be loaded. Nothing of Qt is loaded here before that is known,
-so the texts cannot be translated.
+Qt ends the process when its plug-in for the screen cannot be loaded, so what is missing is shown instead, in a dialog
+where nobody sees the terminal. No part of Qt is loaded before, so the texts cannot be translated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TIMEOUT_S = 30.0
 
 
 def main() -> int:
-    """Run the app; return the exit code."""
+    """Run the app, or show what it lacks; return the exit code."""
     if text := complaint():
         print(text, file=sys.stderr)
         if not sys.stderr.isatty():
@@ -93,7 +93,7 @@ def _needed(qt: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _not_found(path: Path) -> list[str]:
-    import subprocess  # the app starts sooner without it, as in `_show`
+    import subprocess  # imported late, here and below, so that the app starts sooner
 
     try:
         done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
@@ -103,7 +103,7 @@ def _not_found(path: Path) -> list[str]:
 
 
 def _show(text: str) -> None:
-    """Show a dialog with the first program that is there."""
+    """Show a dialog with the first of the known programs that is installed."""
     import shutil
     import subprocess
 

@@ -833,10 +833,6 @@
         <translation>Andere Computer erreichen diesen hier nicht. Verbinde ihn mit einem Netz, bevor du eine Einladung sendest.</translation>
     </message>
     <message>
-        <source>Picture (PNG)</source>
-        <translation>Bild (PNG)</translation>
-    </message>
-    <message>
         <source>Save the picture</source>
         <translation>Bild speichern</translation>
     </message>
@@ -4038,7 +4034,7 @@
     </message>
 </context>
 <context>
-    <name>Activity</name>
+    <name>ActivitySection</name>
     <message>
         <source>Everything</source>
         <translation>Alles</translation>
@@ -4311,17 +4307,17 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Code</name>
-    <message>
-        <source>Code</source>
-        <translation>Code</translation>
-    </message>
-</context>
-<context>
     <name>CommandStarter</name>
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck startet nicht. Mehr steht im Protokoll: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>ConfirmDialog</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
     </message>
 </context>
 <context>
@@ -4496,7 +4492,7 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>DeviceCards</name>
+    <name>DevicesSection</name>
     <message>
         <source>Set up…</source>
         <translation>Einrichten&#xa0;…</translation>
@@ -4511,7 +4507,7 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Diagnostics</name>
+    <name>DiagnosticsSection</name>
     <message>
         <source>Run a check-up</source>
         <translation>Prüfung starten</translation>
@@ -5083,10 +5079,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
         <translation>Komm in meinen Potluck-Schwarm „{swarm}“: Installiere Potluck und füge dann diese Einladung ein:</translation>
     </message>
     <message>
-        <source>Copied</source>
-        <translation>Kopiert</translation>
-    </message>
-    <message>
         <source>End this invite?</source>
         <translation>Diese Einladung beenden?</translation>
     </message>
@@ -5183,6 +5175,13 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
+    <name>LayerStrip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Schichten des Modells</translation>
+    </message>
+</context>
+<context>
     <name>LayersCard</name>
     <message>
         <source>Download progress</source>
@@ -5202,7 +5201,138 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Load</name>
+    <name>LimitsSection</name>
+    <message>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
+    </message>
+    <message>
+        <source>This month so far: {sent} sent, {received} received</source>
+        <translation>Diesen Monat bisher: {sent} gesendet, {received} empfangen</translation>
+    </message>
+    <message>
+        <source>All that fits</source>
+        <translation>Alles, was passt</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>System memory for Potluck as a whole</source>
+        <translation>Arbeitsspeicher für ganz Potluck</translation>
+    </message>
+    <message>
+        <source>Always left free for other programs</source>
+        <translation>Bleibt immer frei für andere Programme</translation>
+    </message>
+    <message>
+        <source>Layers to serve</source>
+        <translation>Anzahl der Schichten</translation>
+    </message>
+    <message>
+        <source>Processor cores to use</source>
+        <translation>Genutzte Prozessorkerne</translation>
+    </message>
+    <message>
+        <source>Half of them</source>
+        <translation>Die Hälfte</translation>
+    </message>
+    <message>
+        <source>Mbit/s</source>
+        <translation>Mbit/s</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netzwerk</translation>
+    </message>
+    <message>
+        <source>Upload speed</source>
+        <translation>Upload-Tempo</translation>
+    </message>
+    <message>
+        <source>Download speed</source>
+        <translation>Download-Tempo</translation>
+    </message>
+    <message>
+        <source>Upload per day</source>
+        <translation>Upload pro Tag</translation>
+    </message>
+    <message>
+        <source>Download per day</source>
+        <translation>Download pro Tag</translation>
+    </message>
+    <message>
+        <source>Upload per month</source>
+        <translation>Upload pro Monat</translation>
+    </message>
+    <message>
+        <source>Download per month</source>
+        <translation>Download pro Monat</translation>
+    </message>
+    <message>
+        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
+        <translation>Sind die Daten eines Tages oder Monats aufgebraucht, hält Potluck an, bis der nächste beginnt.</translation>
+    </message>
+    <message>
+        <source>Choose their folder on the page Swarm.</source>
+        <translation>Wähle ihren Ordner auf der Seite Schwarm.</translation>
+    </message>
+    <message>
+        <source>Downloads wait while less is free.</source>
+        <translation>Downloads warten, solange weniger frei ist.</translation>
+    </message>
+    <message>
+        <source>Disk</source>
+        <translation>Festplatte</translation>
+    </message>
+    <message>
+        <source>Space for downloaded models</source>
+        <translation>Platz für heruntergeladene Modelle</translation>
+    </message>
+    <message>
+        <source>Always left free on the disk</source>
+        <translation>Bleibt auf der Festplatte immer frei</translation>
+    </message>
+    <message>
+        <source>Electricity</source>
+        <translation>Strom</translation>
+    </message>
+    <message>
+        <source>Price per kilowatt-hour</source>
+        <translation>Preis pro Kilowattstunde</translation>
+    </message>
+    <message>
+        <source>In your currency. Earnings then shows your costs.</source>
+        <translation>In deiner Währung. Der Ertrag zeigt dann deine Kosten.</translation>
+    </message>
+    <message>
+        <source>Not set</source>
+        <translation>Nicht angegeben</translation>
+    </message>
+    <message>
+        <source>Cost per day</source>
+        <translation>Kosten pro Tag</translation>
+    </message>
+    <message>
+        <source>Potluck stops for the day when the cost reaches this.</source>
+        <translation>Bei diesem Betrag hört Potluck für heute auf.</translation>
+    </message>
+    <message>
+        <source>Power while serving</source>
+        <translation>Leistung im Einsatz</translation>
+    </message>
+    <message>
+        <source>Enter the reading of a power meter, if you have one.</source>
+        <translation>Trage den Wert eines Messgeräts ein, wenn du eins hast.</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Gemessen</translation>
+    </message>
+</context>
+<context>
+    <name>LoadSection</name>
     <message>
         <source>tokens/s</source>
         <translation>Token/s</translation>
@@ -5232,6 +5362,17 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
+    <name>LoadingPlaceholder</name>
+    <message>
+        <source>Not loaded</source>
+        <translation>Nicht geladen</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt&#xa0;…</translation>
+    </message>
+</context>
+<context>
     <name>LogView</name>
     <message>
         <source>Log of the daemon</source>
@@ -5239,7 +5380,7 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Login</name>
+    <name>LoginSection</name>
     <message>
         <source>It follows your rules.</source>
         <translation>Nach deinen Regeln.</translation>
@@ -5383,6 +5524,13 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
+    <name>MessageCode</name>
+    <message>
+        <source>Code</source>
+        <translation>Code</translation>
+    </message>
+</context>
+<context>
     <name>ModelPicker</name>
     <message>
         <source>Search</source>
@@ -5502,137 +5650,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>Choose a folder for models</source>
         <translation>Ordner für Modelle wählen</translation>
-    </message>
-</context>
-<context>
-    <name>MoreLimits</name>
-    <message>
-        <source>No limit</source>
-        <translation>Keine Grenze</translation>
-    </message>
-    <message>
-        <source>This month so far: {sent} sent, {received} received</source>
-        <translation>Diesen Monat bisher: {sent} gesendet, {received} empfangen</translation>
-    </message>
-    <message>
-        <source>All that fits</source>
-        <translation>Alles, was passt</translation>
-    </message>
-    <message>
-        <source>Memory</source>
-        <translation>Arbeitsspeicher</translation>
-    </message>
-    <message>
-        <source>System memory for Potluck as a whole</source>
-        <translation>Arbeitsspeicher für ganz Potluck</translation>
-    </message>
-    <message>
-        <source>Always left free for other programs</source>
-        <translation>Bleibt immer frei für andere Programme</translation>
-    </message>
-    <message>
-        <source>Layers to serve</source>
-        <translation>Anzahl der Schichten</translation>
-    </message>
-    <message>
-        <source>Processor cores to use</source>
-        <translation>Genutzte Prozessorkerne</translation>
-    </message>
-    <message>
-        <source>Half of them</source>
-        <translation>Die Hälfte</translation>
-    </message>
-    <message>
-        <source>Mbit/s</source>
-        <translation>Mbit/s</translation>
-    </message>
-    <message>
-        <source>Network</source>
-        <translation>Netzwerk</translation>
-    </message>
-    <message>
-        <source>Upload speed</source>
-        <translation>Upload-Tempo</translation>
-    </message>
-    <message>
-        <source>Download speed</source>
-        <translation>Download-Tempo</translation>
-    </message>
-    <message>
-        <source>Upload per day</source>
-        <translation>Upload pro Tag</translation>
-    </message>
-    <message>
-        <source>Download per day</source>
-        <translation>Download pro Tag</translation>
-    </message>
-    <message>
-        <source>Upload per month</source>
-        <translation>Upload pro Monat</translation>
-    </message>
-    <message>
-        <source>Download per month</source>
-        <translation>Download pro Monat</translation>
-    </message>
-    <message>
-        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
-        <translation>Sind die Daten eines Tages oder Monats aufgebraucht, hält Potluck an, bis der nächste beginnt.</translation>
-    </message>
-    <message>
-        <source>Choose their folder on the page Swarm.</source>
-        <translation>Wähle ihren Ordner auf der Seite Schwarm.</translation>
-    </message>
-    <message>
-        <source>Downloads wait while less is free.</source>
-        <translation>Downloads warten, solange weniger frei ist.</translation>
-    </message>
-    <message>
-        <source>Disk</source>
-        <translation>Festplatte</translation>
-    </message>
-    <message>
-        <source>Space for downloaded models</source>
-        <translation>Platz für heruntergeladene Modelle</translation>
-    </message>
-    <message>
-        <source>Always left free on the disk</source>
-        <translation>Bleibt auf der Festplatte immer frei</translation>
-    </message>
-    <message>
-        <source>Electricity</source>
-        <translation>Strom</translation>
-    </message>
-    <message>
-        <source>Price per kilowatt-hour</source>
-        <translation>Preis pro Kilowattstunde</translation>
-    </message>
-    <message>
-        <source>In your currency. Earnings then shows your costs.</source>
-        <translation>In deiner Währung. Der Ertrag zeigt dann deine Kosten.</translation>
-    </message>
-    <message>
-        <source>Not set</source>
-        <translation>Nicht angegeben</translation>
-    </message>
-    <message>
-        <source>Cost per day</source>
-        <translation>Kosten pro Tag</translation>
-    </message>
-    <message>
-        <source>Potluck stops for the day when the cost reaches this.</source>
-        <translation>Bei diesem Betrag hört Potluck für heute auf.</translation>
-    </message>
-    <message>
-        <source>Power while serving</source>
-        <translation>Leistung im Einsatz</translation>
-    </message>
-    <message>
-        <source>Enter the reading of a power meter, if you have one.</source>
-        <translation>Trage den Wert eines Messgeräts ein, wenn du eins hast.</translation>
-    </message>
-    <message>
-        <source>Measured</source>
-        <translation>Gemessen</translation>
     </message>
 </context>
 <context>
@@ -5859,7 +5876,7 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Programs</name>
+    <name>ProgramListsSection</name>
     <message>
         <source>Always step aside for</source>
         <translation>Immer Platz machen für</translation>
@@ -5887,13 +5904,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>{program} is no longer on a list.</source>
         <translation>{program} steht auf keiner Liste mehr.</translation>
-    </message>
-</context>
-<context>
-    <name>Question</name>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
     </message>
 </context>
 <context>
@@ -5955,6 +5965,113 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>Memory, network, disk and electricity</source>
         <translation>Speicher, Netzwerk, Festplatte und Strom</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleSection</name>
+    <message>
+        <source>Hours of the week for donating</source>
+        <translation>Stunden der Woche zum Spenden</translation>
+    </message>
+    <message>
+        <source>At any time. Click or drag to leave hours out.</source>
+        <translation>Jederzeit. Klicke oder ziehe, um Stunden auszunehmen.</translation>
+    </message>
+    <message>
+        <source>Only during the filled hours.</source>
+        <translation>Nur in den gefüllten Stunden.</translation>
+    </message>
+    <message>
+        <source>Your exact hours: {hours}. Painting rounds them to full hours.</source>
+        <translation>Deine genauen Zeiten: {hours}. Malen rundet auf volle Stunden.</translation>
+    </message>
+    <message>
+        <source>At least one hour must stay. To stop donating, pause until you resume.</source>
+        <translation>Mindestens eine Stunde muss bleiben. Um nicht mehr zu spenden, pausiere, bis du fortsetzt.</translation>
+    </message>
+    <message>
+        <source>What counts as a game</source>
+        <translation>Was als Spiel zählt</translation>
+    </message>
+    <message>
+        <source>Wait after a game</source>
+        <translation>Warten nach einem Spiel</translation>
+    </message>
+    <message>
+        <source>Time to start the next round undisturbed.</source>
+        <translation>Zeit, um ungestört die nächste Runde zu beginnen.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Keep using the other graphics cards</source>
+        <translation>Andere Grafikkarten weiter nutzen</translation>
+    </message>
+    <message>
+        <source>Free only the card that the game uses.</source>
+        <translation>Nur die Karte freigeben, die das Spiel nutzt.</translation>
+    </message>
+    <message>
+        <source>When a game starts, Potluck frees its graphics memory within a second.</source>
+        <translation>Startet ein Spiel, gibt Potluck den Grafikspeicher innerhalb einer Sekunde frei.</translation>
+    </message>
+    <message>
+        <source>Games come first</source>
+        <translation>Spiele gehen vor</translation>
+    </message>
+    <message>
+        <source>While you are here</source>
+        <translation>Während du da bist</translation>
+    </message>
+    <message>
+        <source>Speed while I use the computer</source>
+        <translation>Tempo, während ich den Computer benutze</translation>
+    </message>
+    <message>
+        <source>Only while I&apos;m away</source>
+        <translation>Nur wenn ich weg bin</translation>
+    </message>
+    <message>
+        <source>Away after</source>
+        <translation>Weg nach</translation>
+    </message>
+    <message>
+        <source>This long without keyboard or mouse.</source>
+        <translation>So lange ohne Tastatur und Maus.</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>Step aside for other users of this computer</source>
+        <translation>Für andere Benutzer dieses Computers Platz machen</translation>
+    </message>
+    <message>
+        <source>Donate on battery power</source>
+        <translation>Auch im Akkubetrieb spenden</translation>
+    </message>
+    <message>
+        <source>Donate on metered networks</source>
+        <translation>Auch in getakteten Netzen spenden</translation>
+    </message>
+    <message>
+        <source>At any time</source>
+        <translation>Jederzeit</translation>
+    </message>
+    <message>
+        <source>Only at night</source>
+        <translation>Nur nachts</translation>
+    </message>
+    <message>
+        <source>Not at night</source>
+        <translation>Nicht nachts</translation>
+    </message>
+    <message>
+        <source>Hours of the week</source>
+        <translation>Stunden der Woche</translation>
     </message>
 </context>
 <context>
@@ -6028,13 +6145,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>Pages</source>
         <translation>Seiten</translation>
-    </message>
-</context>
-<context>
-    <name>Strip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Schichten des Modells</translation>
     </message>
 </context>
 <context>
@@ -6155,7 +6265,7 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Today</name>
+    <name>TodaySection</name>
     <message>
         <source>points earned</source>
         <translation>Punkte verdient</translation>
@@ -6204,7 +6314,7 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Updates</name>
+    <name>UpdatesSection</name>
     <message>
         <source>Check now</source>
         <translation>Jetzt prüfen</translation>
@@ -6259,17 +6369,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
 </context>
 <context>
-    <name>Waiting</name>
-    <message>
-        <source>Not loaded</source>
-        <translation>Nicht geladen</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Lädt&#xa0;…</translation>
-    </message>
-</context>
-<context>
     <name>WeekGrid</name>
     <message>
         <source>donating</source>
@@ -6278,113 +6377,6 @@ Gespräche bleiben nur auf diesem Computer.</translation>
     <message>
         <source>not donating</source>
         <translation>kein Spenden</translation>
-    </message>
-</context>
-<context>
-    <name>When</name>
-    <message>
-        <source>Hours of the week for donating</source>
-        <translation>Stunden der Woche zum Spenden</translation>
-    </message>
-    <message>
-        <source>At any time. Click or drag to leave hours out.</source>
-        <translation>Jederzeit. Klicke oder ziehe, um Stunden auszunehmen.</translation>
-    </message>
-    <message>
-        <source>Only during the filled hours.</source>
-        <translation>Nur in den gefüllten Stunden.</translation>
-    </message>
-    <message>
-        <source>Your exact hours: {hours}. Painting rounds them to full hours.</source>
-        <translation>Deine genauen Zeiten: {hours}. Malen rundet auf volle Stunden.</translation>
-    </message>
-    <message>
-        <source>At least one hour must stay. To stop donating, pause until you resume.</source>
-        <translation>Mindestens eine Stunde muss bleiben. Um nicht mehr zu spenden, pausiere, bis du fortsetzt.</translation>
-    </message>
-    <message>
-        <source>What counts as a game</source>
-        <translation>Was als Spiel zählt</translation>
-    </message>
-    <message>
-        <source>Wait after a game</source>
-        <translation>Warten nach einem Spiel</translation>
-    </message>
-    <message>
-        <source>Time to start the next round undisturbed.</source>
-        <translation>Zeit, um ungestört die nächste Runde zu beginnen.</translation>
-    </message>
-    <message>
-        <source>s</source>
-        <translation>s</translation>
-    </message>
-    <message>
-        <source>Keep using the other graphics cards</source>
-        <translation>Andere Grafikkarten weiter nutzen</translation>
-    </message>
-    <message>
-        <source>Free only the card that the game uses.</source>
-        <translation>Nur die Karte freigeben, die das Spiel nutzt.</translation>
-    </message>
-    <message>
-        <source>When a game starts, Potluck frees its graphics memory within a second.</source>
-        <translation>Startet ein Spiel, gibt Potluck den Grafikspeicher innerhalb einer Sekunde frei.</translation>
-    </message>
-    <message>
-        <source>Games come first</source>
-        <translation>Spiele gehen vor</translation>
-    </message>
-    <message>
-        <source>While you are here</source>
-        <translation>Während du da bist</translation>
-    </message>
-    <message>
-        <source>Speed while I use the computer</source>
-        <translation>Tempo, während ich den Computer benutze</translation>
-    </message>
-    <message>
-        <source>Only while I&apos;m away</source>
-        <translation>Nur wenn ich weg bin</translation>
-    </message>
-    <message>
-        <source>Away after</source>
-        <translation>Weg nach</translation>
-    </message>
-    <message>
-        <source>This long without keyboard or mouse.</source>
-        <translation>So lange ohne Tastatur und Maus.</translation>
-    </message>
-    <message>
-        <source>min</source>
-        <translation>min</translation>
-    </message>
-    <message>
-        <source>Step aside for other users of this computer</source>
-        <translation>Für andere Benutzer dieses Computers Platz machen</translation>
-    </message>
-    <message>
-        <source>Donate on battery power</source>
-        <translation>Auch im Akkubetrieb spenden</translation>
-    </message>
-    <message>
-        <source>Donate on metered networks</source>
-        <translation>Auch in getakteten Netzen spenden</translation>
-    </message>
-    <message>
-        <source>At any time</source>
-        <translation>Jederzeit</translation>
-    </message>
-    <message>
-        <source>Only at night</source>
-        <translation>Nur nachts</translation>
-    </message>
-    <message>
-        <source>Not at night</source>
-        <translation>Nicht nachts</translation>
-    </message>
-    <message>
-        <source>Hours of the week</source>
-        <translation>Stunden der Woche</translation>
     </message>
 </context>
 <context>

@@ -74,7 +74,7 @@
     </message>
 </context>
 <context>
-    <name>Diagnostics</name>
+    <name>DiagnosticsSection</name>
     <message numerus="yes">
         <source>%n check(s) found nothing wrong</source>
         <translation>
@@ -94,7 +94,7 @@
     </message>
 </context>
 <context>
-    <name>Load</name>
+    <name>LoadSection</name>
     <message numerus="yes">
         <source>open session(s)</source>
         <translation>
@@ -124,7 +124,7 @@
     </message>
 </context>
 <context>
-    <name>Today</name>
+    <name>TodaySection</name>
     <message numerus="yes">
         <source>%n people</source>
         <translation>

@@ -833,10 +833,6 @@
         <translation>Los demás ordenadores no llegan a este. Conéctalo a una red antes de enviar una invitación.</translation>
     </message>
     <message>
-        <source>Picture (PNG)</source>
-        <translation>Imagen (PNG)</translation>
-    </message>
-    <message>
         <source>Save the picture</source>
         <translation>Guardar la imagen</translation>
     </message>
@@ -4038,7 +4034,7 @@
     </message>
 </context>
 <context>
-    <name>Activity</name>
+    <name>ActivitySection</name>
     <message>
         <source>Everything</source>
         <translation>Todo</translation>
@@ -4311,17 +4307,17 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Code</name>
-    <message>
-        <source>Code</source>
-        <translation>Código</translation>
-    </message>
-</context>
-<context>
     <name>CommandStarter</name>
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck no arranca. El registro dice más: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>ConfirmDialog</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
     </message>
 </context>
 <context>
@@ -4496,7 +4492,7 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>DeviceCards</name>
+    <name>DevicesSection</name>
     <message>
         <source>Set up…</source>
         <translation>Instalar…</translation>
@@ -4511,7 +4507,7 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Diagnostics</name>
+    <name>DiagnosticsSection</name>
     <message>
         <source>Run a check-up</source>
         <translation>Hacer una revisión</translation>
@@ -5083,10 +5079,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
         <translation>Únete a mi enjambre de Potluck «{swarm}»: instala Potluck y pega esta invitación:</translation>
     </message>
     <message>
-        <source>Copied</source>
-        <translation>Copiado</translation>
-    </message>
-    <message>
         <source>End this invite?</source>
         <translation>¿Anular esta invitación?</translation>
     </message>
@@ -5183,6 +5175,13 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
+    <name>LayerStrip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Capas del modelo</translation>
+    </message>
+</context>
+<context>
     <name>LayersCard</name>
     <message>
         <source>Download progress</source>
@@ -5202,7 +5201,138 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Load</name>
+    <name>LimitsSection</name>
+    <message>
+        <source>No limit</source>
+        <translation>Sin límite</translation>
+    </message>
+    <message>
+        <source>This month so far: {sent} sent, {received} received</source>
+        <translation>Este mes hasta ahora: {sent} enviados, {received} recibidos</translation>
+    </message>
+    <message>
+        <source>All that fits</source>
+        <translation>Todo lo que quepa</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>System memory for Potluck as a whole</source>
+        <translation>Memoria del sistema para todo Potluck</translation>
+    </message>
+    <message>
+        <source>Always left free for other programs</source>
+        <translation>Siempre libre para otros programas</translation>
+    </message>
+    <message>
+        <source>Layers to serve</source>
+        <translation>Número de capas</translation>
+    </message>
+    <message>
+        <source>Processor cores to use</source>
+        <translation>Núcleos del procesador</translation>
+    </message>
+    <message>
+        <source>Half of them</source>
+        <translation>La mitad</translation>
+    </message>
+    <message>
+        <source>Mbit/s</source>
+        <translation>Mbit/s</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Red</translation>
+    </message>
+    <message>
+        <source>Upload speed</source>
+        <translation>Velocidad de subida</translation>
+    </message>
+    <message>
+        <source>Download speed</source>
+        <translation>Velocidad de descarga</translation>
+    </message>
+    <message>
+        <source>Upload per day</source>
+        <translation>Subida al día</translation>
+    </message>
+    <message>
+        <source>Download per day</source>
+        <translation>Descarga al día</translation>
+    </message>
+    <message>
+        <source>Upload per month</source>
+        <translation>Subida al mes</translation>
+    </message>
+    <message>
+        <source>Download per month</source>
+        <translation>Descarga al mes</translation>
+    </message>
+    <message>
+        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
+        <translation>Cuando se agotan los datos de un día o de un mes, Potluck se detiene hasta que empiece el siguiente.</translation>
+    </message>
+    <message>
+        <source>Choose their folder on the page Swarm.</source>
+        <translation>Elige su carpeta en la página Enjambre.</translation>
+    </message>
+    <message>
+        <source>Downloads wait while less is free.</source>
+        <translation>Las descargas esperan si hay menos espacio.</translation>
+    </message>
+    <message>
+        <source>Disk</source>
+        <translation>Disco</translation>
+    </message>
+    <message>
+        <source>Space for downloaded models</source>
+        <translation>Espacio para modelos descargados</translation>
+    </message>
+    <message>
+        <source>Always left free on the disk</source>
+        <translation>Siempre libre en el disco</translation>
+    </message>
+    <message>
+        <source>Electricity</source>
+        <translation>Electricidad</translation>
+    </message>
+    <message>
+        <source>Price per kilowatt-hour</source>
+        <translation>Precio por kilovatio hora</translation>
+    </message>
+    <message>
+        <source>In your currency. Earnings then shows your costs.</source>
+        <translation>En tu moneda. Ganancias muestra entonces tus costes.</translation>
+    </message>
+    <message>
+        <source>Not set</source>
+        <translation>Sin indicar</translation>
+    </message>
+    <message>
+        <source>Cost per day</source>
+        <translation>Coste al día</translation>
+    </message>
+    <message>
+        <source>Potluck stops for the day when the cost reaches this.</source>
+        <translation>Al llegar a este coste, Potluck para por hoy.</translation>
+    </message>
+    <message>
+        <source>Power while serving</source>
+        <translation>Potencia al servir</translation>
+    </message>
+    <message>
+        <source>Enter the reading of a power meter, if you have one.</source>
+        <translation>Escribe la lectura de un medidor, si tienes uno.</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Medida</translation>
+    </message>
+</context>
+<context>
+    <name>LoadSection</name>
     <message>
         <source>tokens/s</source>
         <translation>tokens/s</translation>
@@ -5232,6 +5362,17 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
+    <name>LoadingPlaceholder</name>
+    <message>
+        <source>Not loaded</source>
+        <translation>Sin cargar</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
+    </message>
+</context>
+<context>
     <name>LogView</name>
     <message>
         <source>Log of the daemon</source>
@@ -5239,7 +5380,7 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Login</name>
+    <name>LoginSection</name>
     <message>
         <source>It follows your rules.</source>
         <translation>Siguiendo tus reglas.</translation>
@@ -5383,6 +5524,13 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
+    <name>MessageCode</name>
+    <message>
+        <source>Code</source>
+        <translation>Código</translation>
+    </message>
+</context>
+<context>
     <name>ModelPicker</name>
     <message>
         <source>Search</source>
@@ -5502,137 +5650,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>Choose a folder for models</source>
         <translation>Elige una carpeta para los modelos</translation>
-    </message>
-</context>
-<context>
-    <name>MoreLimits</name>
-    <message>
-        <source>No limit</source>
-        <translation>Sin límite</translation>
-    </message>
-    <message>
-        <source>This month so far: {sent} sent, {received} received</source>
-        <translation>Este mes hasta ahora: {sent} enviados, {received} recibidos</translation>
-    </message>
-    <message>
-        <source>All that fits</source>
-        <translation>Todo lo que quepa</translation>
-    </message>
-    <message>
-        <source>Memory</source>
-        <translation>Memoria</translation>
-    </message>
-    <message>
-        <source>System memory for Potluck as a whole</source>
-        <translation>Memoria del sistema para todo Potluck</translation>
-    </message>
-    <message>
-        <source>Always left free for other programs</source>
-        <translation>Siempre libre para otros programas</translation>
-    </message>
-    <message>
-        <source>Layers to serve</source>
-        <translation>Número de capas</translation>
-    </message>
-    <message>
-        <source>Processor cores to use</source>
-        <translation>Núcleos del procesador</translation>
-    </message>
-    <message>
-        <source>Half of them</source>
-        <translation>La mitad</translation>
-    </message>
-    <message>
-        <source>Mbit/s</source>
-        <translation>Mbit/s</translation>
-    </message>
-    <message>
-        <source>Network</source>
-        <translation>Red</translation>
-    </message>
-    <message>
-        <source>Upload speed</source>
-        <translation>Velocidad de subida</translation>
-    </message>
-    <message>
-        <source>Download speed</source>
-        <translation>Velocidad de descarga</translation>
-    </message>
-    <message>
-        <source>Upload per day</source>
-        <translation>Subida al día</translation>
-    </message>
-    <message>
-        <source>Download per day</source>
-        <translation>Descarga al día</translation>
-    </message>
-    <message>
-        <source>Upload per month</source>
-        <translation>Subida al mes</translation>
-    </message>
-    <message>
-        <source>Download per month</source>
-        <translation>Descarga al mes</translation>
-    </message>
-    <message>
-        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
-        <translation>Cuando se agotan los datos de un día o de un mes, Potluck se detiene hasta que empiece el siguiente.</translation>
-    </message>
-    <message>
-        <source>Choose their folder on the page Swarm.</source>
-        <translation>Elige su carpeta en la página Enjambre.</translation>
-    </message>
-    <message>
-        <source>Downloads wait while less is free.</source>
-        <translation>Las descargas esperan si hay menos espacio.</translation>
-    </message>
-    <message>
-        <source>Disk</source>
-        <translation>Disco</translation>
-    </message>
-    <message>
-        <source>Space for downloaded models</source>
-        <translation>Espacio para modelos descargados</translation>
-    </message>
-    <message>
-        <source>Always left free on the disk</source>
-        <translation>Siempre libre en el disco</translation>
-    </message>
-    <message>
-        <source>Electricity</source>
-        <translation>Electricidad</translation>
-    </message>
-    <message>
-        <source>Price per kilowatt-hour</source>
-        <translation>Precio por kilovatio hora</translation>
-    </message>
-    <message>
-        <source>In your currency. Earnings then shows your costs.</source>
-        <translation>En tu moneda. Ganancias muestra entonces tus costes.</translation>
-    </message>
-    <message>
-        <source>Not set</source>
-        <translation>Sin indicar</translation>
-    </message>
-    <message>
-        <source>Cost per day</source>
-        <translation>Coste al día</translation>
-    </message>
-    <message>
-        <source>Potluck stops for the day when the cost reaches this.</source>
-        <translation>Al llegar a este coste, Potluck para por hoy.</translation>
-    </message>
-    <message>
-        <source>Power while serving</source>
-        <translation>Potencia al servir</translation>
-    </message>
-    <message>
-        <source>Enter the reading of a power meter, if you have one.</source>
-        <translation>Escribe la lectura de un medidor, si tienes uno.</translation>
-    </message>
-    <message>
-        <source>Measured</source>
-        <translation>Medida</translation>
     </message>
 </context>
 <context>
@@ -5859,7 +5876,7 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Programs</name>
+    <name>ProgramListsSection</name>
     <message>
         <source>Always step aside for</source>
         <translation>Apartarse siempre por</translation>
@@ -5887,13 +5904,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>{program} is no longer on a list.</source>
         <translation>{program} ya no está en ninguna lista.</translation>
-    </message>
-</context>
-<context>
-    <name>Question</name>
-    <message>
-        <source>Cancel</source>
-        <translation>Cancelar</translation>
     </message>
 </context>
 <context>
@@ -5955,6 +5965,113 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>Memory, network, disk and electricity</source>
         <translation>Memoria, red, disco y electricidad</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleSection</name>
+    <message>
+        <source>Hours of the week for donating</source>
+        <translation>Horas de la semana para donar</translation>
+    </message>
+    <message>
+        <source>At any time. Click or drag to leave hours out.</source>
+        <translation>A cualquier hora. Pulsa o arrastra para excluir horas.</translation>
+    </message>
+    <message>
+        <source>Only during the filled hours.</source>
+        <translation>Solo en las horas marcadas.</translation>
+    </message>
+    <message>
+        <source>Your exact hours: {hours}. Painting rounds them to full hours.</source>
+        <translation>Tus horas exactas: {hours}. Al pintar se redondean a horas completas.</translation>
+    </message>
+    <message>
+        <source>At least one hour must stay. To stop donating, pause until you resume.</source>
+        <translation>Debe quedar al menos una hora. Para dejar de donar, haz una pausa hasta que reanudes.</translation>
+    </message>
+    <message>
+        <source>What counts as a game</source>
+        <translation>Qué cuenta como juego</translation>
+    </message>
+    <message>
+        <source>Wait after a game</source>
+        <translation>Espera tras un juego</translation>
+    </message>
+    <message>
+        <source>Time to start the next round undisturbed.</source>
+        <translation>Tiempo para empezar la siguiente partida con calma.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Keep using the other graphics cards</source>
+        <translation>Seguir usando las otras tarjetas gráficas</translation>
+    </message>
+    <message>
+        <source>Free only the card that the game uses.</source>
+        <translation>Liberar solo la tarjeta que usa el juego.</translation>
+    </message>
+    <message>
+        <source>When a game starts, Potluck frees its graphics memory within a second.</source>
+        <translation>Cuando empieza un juego, Potluck libera la memoria gráfica en un segundo.</translation>
+    </message>
+    <message>
+        <source>Games come first</source>
+        <translation>Los juegos van primero</translation>
+    </message>
+    <message>
+        <source>While you are here</source>
+        <translation>Mientras estás aquí</translation>
+    </message>
+    <message>
+        <source>Speed while I use the computer</source>
+        <translation>Velocidad mientras uso el ordenador</translation>
+    </message>
+    <message>
+        <source>Only while I&apos;m away</source>
+        <translation>Solo cuando no estoy</translation>
+    </message>
+    <message>
+        <source>Away after</source>
+        <translation>Ausente tras</translation>
+    </message>
+    <message>
+        <source>This long without keyboard or mouse.</source>
+        <translation>Este tiempo sin teclado ni ratón.</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>Step aside for other users of this computer</source>
+        <translation>Apartarse por otros usuarios de este ordenador</translation>
+    </message>
+    <message>
+        <source>Donate on battery power</source>
+        <translation>Donar también con batería</translation>
+    </message>
+    <message>
+        <source>Donate on metered networks</source>
+        <translation>Donar también en redes de uso medido</translation>
+    </message>
+    <message>
+        <source>At any time</source>
+        <translation>A cualquier hora</translation>
+    </message>
+    <message>
+        <source>Only at night</source>
+        <translation>Solo de noche</translation>
+    </message>
+    <message>
+        <source>Not at night</source>
+        <translation>De noche no</translation>
+    </message>
+    <message>
+        <source>Hours of the week</source>
+        <translation>Horas de la semana</translation>
     </message>
 </context>
 <context>
@@ -6028,13 +6145,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>Pages</source>
         <translation>Páginas</translation>
-    </message>
-</context>
-<context>
-    <name>Strip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Capas del modelo</translation>
     </message>
 </context>
 <context>
@@ -6155,7 +6265,7 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Today</name>
+    <name>TodaySection</name>
     <message>
         <source>points earned</source>
         <translation>puntos ganados</translation>
@@ -6204,7 +6314,7 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Updates</name>
+    <name>UpdatesSection</name>
     <message>
         <source>Check now</source>
         <translation>Comprobar ahora</translation>
@@ -6259,17 +6369,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     </message>
 </context>
 <context>
-    <name>Waiting</name>
-    <message>
-        <source>Not loaded</source>
-        <translation>Sin cargar</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Cargando…</translation>
-    </message>
-</context>
-<context>
     <name>WeekGrid</name>
     <message>
         <source>donating</source>
@@ -6278,113 +6377,6 @@ Las conversaciones se guardan solo en este ordenador.</translation>
     <message>
         <source>not donating</source>
         <translation>sin donar</translation>
-    </message>
-</context>
-<context>
-    <name>When</name>
-    <message>
-        <source>Hours of the week for donating</source>
-        <translation>Horas de la semana para donar</translation>
-    </message>
-    <message>
-        <source>At any time. Click or drag to leave hours out.</source>
-        <translation>A cualquier hora. Pulsa o arrastra para excluir horas.</translation>
-    </message>
-    <message>
-        <source>Only during the filled hours.</source>
-        <translation>Solo en las horas marcadas.</translation>
-    </message>
-    <message>
-        <source>Your exact hours: {hours}. Painting rounds them to full hours.</source>
-        <translation>Tus horas exactas: {hours}. Al pintar se redondean a horas completas.</translation>
-    </message>
-    <message>
-        <source>At least one hour must stay. To stop donating, pause until you resume.</source>
-        <translation>Debe quedar al menos una hora. Para dejar de donar, haz una pausa hasta que reanudes.</translation>
-    </message>
-    <message>
-        <source>What counts as a game</source>
-        <translation>Qué cuenta como juego</translation>
-    </message>
-    <message>
-        <source>Wait after a game</source>
-        <translation>Espera tras un juego</translation>
-    </message>
-    <message>
-        <source>Time to start the next round undisturbed.</source>
-        <translation>Tiempo para empezar la siguiente partida con calma.</translation>
-    </message>
-    <message>
-        <source>s</source>
-        <translation>s</translation>
-    </message>
-    <message>
-        <source>Keep using the other graphics cards</source>
-        <translation>Seguir usando las otras tarjetas gráficas</translation>
-    </message>
-    <message>
-        <source>Free only the card that the game uses.</source>
-        <translation>Liberar solo la tarjeta que usa el juego.</translation>
-    </message>
-    <message>
-        <source>When a game starts, Potluck frees its graphics memory within a second.</source>
-        <translation>Cuando empieza un juego, Potluck libera la memoria gráfica en un segundo.</translation>
-    </message>
-    <message>
-        <source>Games come first</source>
-        <translation>Los juegos van primero</translation>
-    </message>
-    <message>
-        <source>While you are here</source>
-        <translation>Mientras estás aquí</translation>
-    </message>
-    <message>
-        <source>Speed while I use the computer</source>
-        <translation>Velocidad mientras uso el ordenador</translation>
-    </message>
-    <message>
-        <source>Only while I&apos;m away</source>
-        <translation>Solo cuando no estoy</translation>
-    </message>
-    <message>
-        <source>Away after</source>
-        <translation>Ausente tras</translation>
-    </message>
-    <message>
-        <source>This long without keyboard or mouse.</source>
-        <translation>Este tiempo sin teclado ni ratón.</translation>
-    </message>
-    <message>
-        <source>min</source>
-        <translation>min</translation>
-    </message>
-    <message>
-        <source>Step aside for other users of this computer</source>
-        <translation>Apartarse por otros usuarios de este ordenador</translation>
-    </message>
-    <message>
-        <source>Donate on battery power</source>
-        <translation>Donar también con batería</translation>
-    </message>
-    <message>
-        <source>Donate on metered networks</source>
-        <translation>Donar también en redes de uso medido</translation>
-    </message>
-    <message>
-        <source>At any time</source>
-        <translation>A cualquier hora</translation>
-    </message>
-    <message>
-        <source>Only at night</source>
-        <translation>Solo de noche</translation>
-    </message>
-    <message>
-        <source>Not at night</source>
-        <translation>De noche no</translation>
-    </message>
-    <message>
-        <source>Hours of the week</source>
-        <translation>Horas de la semana</translation>
     </message>
 </context>
 <context>

@@ -1,13 +1,10 @@
-"""The way from a page to the daemon, which says after a moment what the page still waits for.
-
-What the app says while it waits for the daemon: what happens, and about how long it takes.
-"""
+"""The way from a page to the daemon, which says after a moment what the page still waits for, and for how long."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from potluck_control.api.schema import Method
 from PySide6.QtCore import QObject, QTimer
@@ -16,11 +13,7 @@ from shiboken6 import isValid
 from potluck.errors import PotluckError
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
-if TYPE_CHECKING:
-    from potluck_app.pages.page import DaemonCaller
-
-
-_QUESTIONS = {  # by method, with the seconds that the answer took over home lines, rounded up
+_QUESTIONS = {  # method: what happens, and how many seconds the answer took over home lines, rounded up
     "members.list": (QT_TRANSLATE_NOOP("", "Asking who is in the swarm…"), 5),
     "swarms.contact": (QT_TRANSLATE_NOOP("", "Finding out how others can reach this computer…"), 10),
     "machine.get": (QT_TRANSLATE_NOOP("", "Looking at this computer…"), 5),
@@ -40,6 +33,9 @@ _COMMANDS = {
     "updates.check": (QT_TRANSLATE_NOOP("", "Looking for a newer version…"), 5),
     "gateway.start": (QT_TRANSLATE_NOOP("", "Starting the address for other programs…"), 10),
 }
+P = TypeVar("P")
+R = TypeVar("R")
+_SILENT_S = 2.0  # people wonder after that
 
 
 def is_command(method: str) -> bool:
@@ -57,16 +53,24 @@ def waiting(method: str, passed_s: float) -> str:
     return f"{tr(what)} {far.format(seconds=seconds)}"
 
 
-P = TypeVar("P")
-R = TypeVar("R")
-_SILENT_S = 2.0  # people wonder after that
+class DaemonCaller(Protocol):
+    """A way to the daemon. A call returns at once; `done` or `failed` is called later, in Qt's thread."""
+
+    def call(
+        self,
+        method: Method[P, R],
+        params: P | None,
+        *,
+        done: Callable[[R], None] | None = None,
+        failed: Callable[[PotluckError], None] | None = None,
+    ) -> None: ...
 
 
 class WatchedLink(QObject):
-    """Passes calls of `page` on, and drops answers that come after the page is gone.
+    """A page's way to the daemon. It drops answers that come after the page is gone.
 
-    `show` gets a sentence each second while the longest wait lasts, and "" at its end. Questions that were answered
-    once are asked again without a word.
+    While a call takes long, `show` gets a sentence each second, and "" at the end. Questions that a page repeats by
+    itself are waited for in silence once they were answered.
     """
 
     def __init__(self, page: QObject, link: DaemonCaller, show: Callable[[str], None]) -> None:
@@ -77,7 +81,7 @@ class WatchedLink(QObject):
         self._is_shown = False
         self._second = QTimer(self)
         self._second.setInterval(1000)
-        self._second.timeout.connect(self._look)
+        self._second.timeout.connect(self._show_wait)
 
     def call(
         self,
@@ -87,7 +91,7 @@ class WatchedLink(QObject):
         done: Callable[[R], None] | None = None,
         failed: Callable[[PotluckError], None] | None = None,
     ) -> None:
-        """See `DaemonCaller`."""
+        """Send a call on; see `DaemonCaller`."""
         wait = object()
         if is_command(method.name) or method.name not in self._answered:
             self._waits[wait] = method.name, time.monotonic()
@@ -109,11 +113,11 @@ class WatchedLink(QObject):
         if not isValid(self):
             return False
         self._waits.pop(wait, None)
-        self._look()
+        self._show_wait()
         return True
 
-    def _look(self) -> None:
-        """Say what has taken longest, once that is long."""
+    def _show_wait(self) -> None:
+        """Show what the longest call waits for, once that is long."""
         now = time.monotonic()
         method, began = min(self._waits.values(), key=lambda wait: wait[1], default=("", now))
         is_long = now - began >= _SILENT_S

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.calls import DaemonCaller
+from potluck_app.pages.page import Page
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """`source`: module:class of this package; the class is a `Page` that takes the link."""
+    """A page of the window. `source`: the module and the class, a `Page` that takes the way to the daemon."""
 
     key: str
     label: str
@@ -30,11 +31,11 @@ class PageEntry:
 
 
 SIDEBAR = (
-    PageEntry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
-    PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
-    PageEntry("swarm", QT_TRANSLATE_NOOP("", "Swarm"), "people", "swarm:SwarmPage"),
-    PageEntry("rules", QT_TRANSLATE_NOOP("", "Rules"), "limits", "rules:RulesPage"),
-    PageEntry("connect", QT_TRANSLATE_NOOP("", "Connect"), "apps", "connect:ConnectPage"),
-    PageEntry("settings", QT_TRANSLATE_NOOP("", "Settings"), "settings", "preferences_page:PreferencesPage"),
+    PageEntry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home.page:HomePage"),
+    PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat.page:ChatPage"),
+    PageEntry("swarm", QT_TRANSLATE_NOOP("", "Swarm"), "people", "swarm.page:SwarmPage"),
+    PageEntry("rules", QT_TRANSLATE_NOOP("", "Rules"), "limits", "rules.page:RulesPage"),
+    PageEntry("connect", QT_TRANSLATE_NOOP("", "Connect"), "apps", "connect.page:ConnectPage"),
+    PageEntry("settings", QT_TRANSLATE_NOOP("", "Settings"), "settings", "settings.page:PreferencesPage"),
 )
-FIRST_RUN = PageEntry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")
+FIRST_RUN = PageEntry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run.page:FirstRunPage")

@@ -1,4 +1,4 @@
-"""The parts of pages that something elsewhere leads to; without Qt, for what starts before any page."""
+"""Places in the window that something elsewhere leads to. Without Qt, for what starts before any page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Destination(Enum):
-    """A part of a page that something elsewhere leads to: the page's key, and the part's name."""
+    """A part of a page that something elsewhere leads to. The value is the page's key and the part's name."""
 
     CHAT = "chat", ""
     INVITE = "swarm", "invite"

@@ -16,18 +16,18 @@ LANGUAGES = ("", "en", "de", "es")  # "": the desktop's
 
 
 class NewsKind(StrEnum):
-    """Kinds of news that are worth a notification. The values are names in the file of preferences."""
+    """A kind of news that is worth a notification. The values are names in the file of preferences."""
 
     PROBLEM = "problem"  # an engine that fails, a mismatch of versions, a pause that was perhaps forgotten
     FRIEND = "friend"  # somebody joined
     COMPLETE = "complete"  # all layers are served
-    MISSING = "missing"  # a layer is not
+    MISSING = "missing"  # a layer is not served
     UPDATE = "update"
     MILESTONE = "milestone"
 
 
 class Preference(Generic[T]):
-    """One of the preferences. `read` makes something sensible of whatever somebody wrote into the file."""
+    """One of the preferences. `read` makes a valid value of whatever stands in the file."""
 
     def __init__(self, key: str, read: Callable[[object], T]) -> None:
         self._key, self._read = key, read
@@ -56,18 +56,18 @@ def _number(value: object) -> float:
 
 
 class Preferences:
-    """Preferences in a file of the user."""
+    """The app's preferences, in a file of the user."""
 
     notifications = Preference("notifications", _is_on)
     theme = Preference("theme", _one_of(THEMES))
     language = Preference("language", _one_of(LANGUAGES))
     chat_instructions = Preference("chat/instructions", lambda value: value if isinstance(value, str) else "")
     chat_temperature = Preference("chat/temperature", _number)
-    chat_max_tokens = Preference("chat/max_tokens", lambda value: round(_number(value)))  # of an answer; 0: no limit
+    chat_max_tokens = Preference("chat/max_tokens", lambda value: round(_number(value)))  # longest answer; 0: no limit
     geometry = Preference("window", lambda value: value if isinstance(value, QByteArray) else QByteArray())
 
     def __init__(self, file: str | None = None) -> None:
-        """`file` None: the usual place."""
+        """Open the user's own file unless another one is given."""
         ini, user = QSettings.Format.IniFormat, QSettings.Scope.UserScope
         self.settings = QSettings(file, ini) if file is not None else QSettings(ini, user, "potluck", "app")
 

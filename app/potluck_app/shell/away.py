@@ -1,4 +1,4 @@
-"""The page while no daemon answers, or one that this app cannot speak to."""
+"""The page shown while no daemon answers, or only one that this app cannot speak to."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from potluck_app.shell.link import Absence
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.fixed_text import LogView
-from potluck_app.widgets.parts import StateIcon, column, row, text
+from potluck_app.widgets.parts import StateIcon, column, muted, row, text
 from potluck_app.widgets.theme import TextStyle
 
 _POT = 64
-_LINES = 200  # of the log
-_STARTED_MS = 10_000  # in which a daemon that has started is found
-_PATIENCE_MS = 60_000  # longer than an update takes between one daemon and the next
+_LOG_LINES = 200
+_STARTED_MS = 10_000  # the link finds a started daemon well within this time
+_PATIENCE_MS = 60_000  # an update takes less time between one daemon and the next
 
 
 class AwayPage(QWidget):
-    """A page with a reason, a button and the log. Signals: `start_wanted()`, `restart_wanted()` of a daemon that hangs.
+    """A page with a reason, a button and the log.
 
-    `log_file`: the daemon's, if this program can read it.
+    Signals: `start_wanted()`, and `restart_wanted()` if the daemon hangs.
+
+    Args:
+        log_file: the daemon's log, if this program can read it.
     """
 
     start_wanted = Signal()
@@ -35,8 +38,8 @@ class AwayPage(QWidget):
     def __init__(self, log_file: Path | None = None) -> None:
         super().__init__()
         self._log_file, self._absence = log_file, Absence.GONE
-        self._title = text(kind=TextStyle.TITLE)
-        self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
+        self._title = text(style=TextStyle.TITLE)
+        self._reason, self._progress, self._failure = muted(), muted(), text(colour="error")
         self._button = Button(self.tr("Start Potluck"), "play", "primary", self._press)
         self._log_button, self._log = Button(self.tr("Show log"), "diagnostics", act=self._show_log), LogView()
         self._log.hide()
@@ -58,7 +61,7 @@ class AwayPage(QWidget):
         self.setLayout(column(*parts, spacing=theme.SPACE_XL, margin=theme.SPACE_XXL))
 
     def show_reason(self, reason: str, absence: Absence, *, is_updating: bool = False) -> None:
-        """Show why no page is there; the first line of `reason` is the heading.
+        """Show why there is no daemon; the first line of `reason` is the heading.
 
         Args:
             is_updating: the daemon will come back by itself.
@@ -88,17 +91,17 @@ class AwayPage(QWidget):
         self._is_updating = is_updating
 
     def _start_again(self) -> None:
-        """Start a daemon that an update didn't bring back: after failed starts, the earlier version's starts."""
+        """Start the daemon after an update that did not; after failed starts, the earlier version is started."""
         self._button.show()
         self._press()
 
     def _press(self) -> None:
-        """Have the daemon started, or one that hangs ended and another one started."""
+        """Start the daemon, or end one that hangs and start another."""
         self.show_starting()
         (self.restart_wanted if self._absence is Absence.HUNG else self.start_wanted).emit()
 
     def show_starting(self) -> None:
-        """Say that the daemon starts, until it answers or `show_failure` says more."""
+        """Show that the daemon starts, until it answers or `show_failure` says otherwise."""
         self._write_failure("")
         self._found.stop()
         self._is_starting = True
@@ -107,15 +110,15 @@ class AwayPage(QWidget):
         self._button.setEnabled(False)
 
     def show_progress(self, sentence: str) -> None:
-        """Show the present step of starting it; "" for none."""
+        """Show the present step of starting the daemon; "" for none."""
         self._progress.say(sentence)
 
     def show_failure(self, message: str) -> None:
-        """Show why it did not start; "" if it did."""
+        """Show why the daemon did not start; "" if it did."""
         self._write_failure(message)
         if message:
             self._stop_waiting()
-            self._failure.setVisible(message != self._reason.text())  # once is enough
+            self._failure.setVisible(message != self._reason.text())  # the reason may say the same
         else:
             self._found.start(_STARTED_MS)
 
@@ -124,7 +127,7 @@ class AwayPage(QWidget):
         self._failure.say(message)
 
     def _stop_waiting(self) -> None:
-        """Say again why no page is there, if it still isn't."""
+        """Show again why there is no daemon, if there still is none."""
         if self._is_starting:
             self._is_starting = False
             reason, absence, is_updating = self._said
@@ -136,7 +139,7 @@ class AwayPage(QWidget):
         self._log.hide()
 
     def _show_log(self) -> None:
-        """Show the end of the log from its file, for the daemon cannot be asked."""
+        """Show the end of the log, read from its file because no daemon answers."""
         self._log.setVisible(self._log.isHidden())
         if self._log_file is not None:
-            self._log.show_lines(log_tail(self._log_file, _LINES))
+            self._log.show_lines(log_tail(self._log_file, _LOG_LINES))

@@ -1,6 +1,6 @@
 """The app's connection to the daemon: its status as a signal, and commands that never block the window.
 
-A thread reads what the daemon tells and starts over when the daemon goes away; another watches whether it hangs.
+One thread reads the daemon's events and starts over when the daemon goes away; another watches whether it hangs.
 Each command runs in a short thread of its own. Signals cross into Qt's thread by themselves. The daemon may die, come
 back, or be of another version at any time.
 """
@@ -18,7 +18,6 @@ from typing import TypeVar
 from potluck_control.api import schema
 from potluck_control.api.client import ControlClient, Line
 from potluck_control.api.liveness import LOOK_S, HangWatch, peer_of, read_pulse
-from potluck_control.api.schema import Method, Status
 from potluck_control.api.versions import Agreement, agree
 from potluck_control.methods.installation import SetupState, UpdatesState
 from PySide6.QtCore import QObject, Signal, SignalInstance
@@ -31,15 +30,25 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 CLIENT_NAME = "potluck-app"
-_CALM_S = 10.0  # the tray's tooltip tells a speed, which may be this old
-_NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", "notices")  # fields of a status
+_CALM_S = 10.0  # the speed in the tray's tooltip may be this old
+_NEWS = (
+    "state",
+    "reason",
+    "text",
+    "until",
+    "ends",
+    "app",
+    "duty",
+    "sessions",
+    "notices",
+)  # the fields of a status that matter while nobody looks
 _END_S = 0.1
-_RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
-_PIPED_RETRY_S = 5.0  # where it costs starting a command
+_RETRY_S = 1.0  # a started daemon is found within a second; an attempt costs one connect
+_PIPED_RETRY_S = 5.0  # an attempt starts a command
 
 
 class Absence(Enum):
-    """Tells why no page can be shown."""
+    """A reason why no page can be shown."""
 
     GONE = "gone"  # no daemon runs
     HUNG = "hung"  # one runs but does not respond
@@ -47,10 +56,12 @@ class Absence(Enum):
 
 
 class DaemonLink(QObject):
-    """Signals: `status_changed(Status)`, `agreed(Agreement)` at each connection,
-    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` and `hung(str)`
-    with a heading and a line on the reason, `disagreed(str)` if a daemon answers that this app cannot speak to. After
-    `hung`, the next status says that the daemon responds again.
+    """The connection to the daemon.
+
+    Signals: `status_changed(Status)`, `agreed(Agreement)` at each connection, `setup_changed(SetupState)` while
+    somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` and `hung(str)` with a heading and a line on the
+    reason, `disagreed(str)` if a daemon answers that this app cannot speak to. After `hung`, the next status says that
+    the daemon responds again.
     """
 
     status_changed = Signal(object)
@@ -65,27 +76,27 @@ class DaemonLink(QObject):
     def __init__(self, place: Path | Line) -> None:
         super().__init__()
         self._place = place
-        self._version = own_version()  # that runs, whatever is installed later
+        self._version = own_version()  # the running version; an update may install another one
         self._stopped = threading.Event()
-        self.is_calm = False  # nobody looks at a window
+        self.is_calm = False  # set while nobody sees a window
         self._last_news: tuple[str, ...] = ()
         self._last_at = 0.0
-        self._watch: HangWatch | None = None  # while there is a daemon
+        self._watch: HangWatch | None = None  # None: no daemon is known
         self._is_hung = False
-        self._order = threading.Lock()  # of what the two threads tell about a hanging daemon
+        self._hang_lock = threading.Lock()  # guards `_is_hung` and the signals about it
         self._answered.connect(lambda deliver, value: deliver(value))
 
     def start(self) -> None:
-        threading.Thread(target=self._read, name="daemon-events", daemon=True).start()
-        threading.Thread(target=self._look, name="daemon-pulse", daemon=True).start()
+        threading.Thread(target=self._run, name="daemon-events", daemon=True).start()
+        threading.Thread(target=self._watch_pulse, name="daemon-pulse", daemon=True).start()
 
     def stop(self) -> None:
-        """Emit no more signals; the threads end with the process."""
+        """Send no more signals; the threads end with the process."""
         self._stopped.set()
 
     def call(
         self,
-        method: Method[P, R],
+        method: schema.Method[P, R],
         params: P | None,
         *,
         done: Callable[[R], None] | None = None,
@@ -101,12 +112,12 @@ class DaemonLink(QObject):
             except PotluckError as error:
                 deliver, value = failed, error
             if deliver is not None and not self._stopped.is_set():
-                with suppress(RuntimeError):  # as in _tell
+                with suppress(RuntimeError):  # see `_send`
                     self._answered.emit(deliver, value)
 
         threading.Thread(target=work, name=f"daemon-{method.name}", daemon=True).start()
 
-    def _read(self) -> None:
+    def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._follow()
@@ -119,38 +130,38 @@ class DaemonLink(QObject):
                 self._stopped.wait(_END_S)  # the next attempt finds out how the daemon ended
                 continue
             self._watch, self._is_hung = None, False
-            self._tell(gone, reason)
+            self._send(gone, reason)
             self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _PIPED_RETRY_S)
 
-    def _look(self) -> None:
-        """Tell once that the daemon hangs."""
+    def _watch_pulse(self) -> None:
+        """Report once that the daemon hangs."""
         while not self._stopped.wait(LOOK_S):
             watch = self._watch
             if watch is not None and watch.look(time.monotonic()):
-                with self._order:
+                with self._hang_lock:
                     if not self._is_hung:
                         self._is_hung = True
-                        self._tell(self.hung, states.unresponsive())
+                        self._send(self.hung, states.unresponsive())
 
-    def _hear(self) -> None:
-        """Note a sign of life. After a silence the next status is news."""
+    def _record_life(self) -> None:
+        """Record a sign of life. After a silence the next status counts as news."""
         if self._watch is not None:
             self._watch.heard(time.monotonic())
-        with self._order:
+        with self._hang_lock:
             if self._is_hung:
                 self._is_hung, self._last_news = False, ()
 
     def _follow(self) -> None:
-        """Emit all events until the daemon ends."""
+        """Send all events as signals until the daemon ends."""
         client, ours, self._last_news = self._client(), self._version, ()
         pid = peer_of(self._place) if isinstance(self._place, Path) else None
         self._watch = HangWatch(lambda: read_pulse(pid), time.monotonic())
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
-        self._hear()
+        self._record_life()
         agreement: Agreement = agree(hello, ours)
         if not agreement.is_usable:
             raise _DisagreementError(sentences.difference(agreement))
-        self._tell(self.agreed, agreement)
+        self._send(self.agreed, agreement)
         for event in client.events(self._is_wanted):
             if self._stopped.is_set():
                 break
@@ -161,11 +172,11 @@ class DaemonLink(QObject):
 
     def _is_wanted(self, told: object) -> bool:
         """Tell whether an event matters now; while nobody looks, numbers do so only now and then."""
-        self._hear()
+        self._record_life()
         if not isinstance(told, dict) or not self.is_calm:
             return True
         if "state" not in told:
-            return "ready" not in told  # how far a set-up is, matters to those who look
+            return "ready" not in told  # the progress of a set-up matters only in a window
         news, now = tuple(str(told.get(name)) for name in _NEWS), time.monotonic()
         if news == self._last_news and now - self._last_at < _CALM_S:
             return False
@@ -173,15 +184,15 @@ class DaemonLink(QObject):
         return True
 
     def _emit(self, event: schema.Event) -> None:
-        if isinstance(event, Status):
-            self._tell(self.status_changed, event)
+        if isinstance(event, schema.Status):
+            self._send(self.status_changed, event)
         elif isinstance(event, SetupState):
-            self._tell(self.setup_changed, event)
+            self._send(self.setup_changed, event)
         elif isinstance(event, UpdatesState):
-            self._tell(self.updates_changed, event)
+            self._send(self.updates_changed, event)
 
-    def _tell(self, signal: SignalInstance, value: object) -> None:
-        """Qt's objects may go while this thread still speaks: an app that ends is no error."""
+    def _send(self, signal: SignalInstance, value: object) -> None:
+        """Send a signal, unless the app is ending: Qt's objects may be gone while this thread still runs."""
         if not self._stopped.is_set():
             with suppress(RuntimeError):
                 signal.emit(value)

@@ -1,7 +1,8 @@
-"""Decides which events deserve a notification: errors, an update, a milestone, a pause that was perhaps forgotten, a
-friend who joined, and a model that became complete or lacks a layer.
+"""Which events deserve a notification: errors, an update, a milestone, a pause that was perhaps forgotten, a friend who
+joined, and a model that became complete or lacks a layer.
 
-Pure: it takes what happens and when, and returns a notification or None. It does not know whether the user wants any.
+Pure: each method takes what happens and when, and returns a notification or None. Whether the user wants any is decided
+elsewhere.
 """
 
 from __future__ import annotations
@@ -15,30 +16,29 @@ from potluck_control.methods.installation import UpdatesState
 from potluck_control.states import Reason, State
 
 from potluck_app.pages.preferences import NewsKind
-from potluck_app.words import formats as dates
-from potluck_app.words import formats as numbers
-from potluck_app.words import layers, sentences
+from potluck_app.words import formats, layers, sentences
 from potluck_app.words.language import tr
-from potluck_app.words.sentences import translated
 
 if TYPE_CHECKING:
     from potluck_control.methods.members import MembersList
 
-ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
-FORGOTTEN_S = 3 * 3600.0  # after which a pause without an end is mentioned, once
-MISSING_S = 60.0  # a server that starts again is away for less
-_MILESTONES = tuple(10**power for power in range(3, 16))  # points
+ERRORS_APART_S = 3600.0  # an engine that keeps failing is one piece of news
+FORGOTTEN_S = 3 * 3600.0  # age at which a pause without an end is mentioned, once
+MISSING_S = 60.0  # a server that restarts is away for a shorter time
+_MILESTONES = tuple(10**power for power in range(3, 16))  # in points
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
+    """A message for the desktop to show."""
+
     heading: str
     text: str
     news: NewsKind = NewsKind.PROBLEM
 
 
 class Notifier:
-    """Remembers what it has said already."""
+    """Decides what to notify of, and remembers what it has said already."""
 
     def __init__(self) -> None:
         self._error_at: float | None = None
@@ -51,7 +51,7 @@ class Notifier:
         self._offered = ""
 
     def status(self, status: Status, now: float) -> Notification | None:
-        """Notice an error or a forgotten pause. `now`: Unix seconds."""
+        """Report an error, or a pause that was perhaps forgotten. `now`: Unix seconds."""
         if status.state is State.ERROR:
             return self._error(status, now)
         if status.state is State.PAUSED and status.reason is Reason.USER and status.until is None:
@@ -59,9 +59,9 @@ class Notifier:
         return None
 
     def coverage(self, status: Status, now: float) -> Notification | None:
-        """Notice that the model of the served swarm became complete, or has lacked a layer for `MISSING_S`."""
+        """Report that the model of the served swarm became complete, or has lacked a layer for `MISSING_S`."""
         swarm = status.swarm
-        if swarm is None or not swarm.is_live:  # what was seen before this computer paused is no news
+        if swarm is None or not swarm.is_live:  # the coverage is from before this computer paused
             return None
         before = self._coverage if self._coverage.swarm == swarm.name else _Coverage(swarm.name)
         if 0 not in swarm.coverage:
@@ -76,7 +76,7 @@ class Notifier:
         return Notification(tr("A layer is missing"), lacking, NewsKind.MISSING) if is_news else None
 
     def people(self, found: MembersList) -> Notification | None:
-        """Notice who joined, and for whom the user has to decide; the first list is no news."""
+        """Report who joined, and for whom the user has to decide; the first list is no news."""
         before, self._people = self._people or found, found
         if before.swarm != found.swarm:
             return None
@@ -95,7 +95,7 @@ class Notifier:
         return Notification(heading, said, NewsKind.FRIEND) if waiting or names else None
 
     def updates(self, state: UpdatesState) -> Notification | None:
-        """Notice each newer version once."""
+        """Report each newer version once."""
         offered = state.offered.version if state.offered is not None else ""
         is_new = offered not in ("", self._offered)
         self._offered = offered or self._offered
@@ -103,17 +103,17 @@ class Notifier:
         return Notification(tr("An update is ready"), said, NewsKind.UPDATE) if is_new else None
 
     def agreement(self, agreement: Agreement) -> Notification | None:
-        """Warn once of each kind of difference."""
+        """Report each kind of difference between the versions once."""
         is_new = agreement.difference not in (self._difference, Difference.NONE)
         self._difference = agreement.difference
         return Notification(tr("Potluck was updated"), sentences.difference(agreement)) if is_new else None
 
     def earned(self, points: int) -> Notification | None:
-        """Notice milestones of all points ever earned; the first number is no news."""
+        """Report milestones of all points ever earned; the first number is no news."""
         before, self._earned = self._earned, points
         passed = [milestone for milestone in _MILESTONES if before is not None and before < milestone <= points]
         said = tr("You earned {points} points. Thank you!")
-        said = said.format(points=numbers.points(max(passed, default=0)))
+        said = said.format(points=formats.points(max(passed, default=0)))
         return Notification(tr("Milestone"), said, NewsKind.MILESTONE) if passed else None
 
     def _error(self, status: Status, now: float) -> Notification | None:
@@ -123,20 +123,25 @@ class Notifier:
         if is_known or is_soon:
             return None
         self._error_at = now
-        return Notification(tr("Potluck needs attention"), translated(status.text))
+        return Notification(tr("Potluck needs attention"), sentences.translated(status.text))
 
     def _paused(self, status: Status, now: float) -> Notification | None:
         if status.since == self._pause or now - status.since < FORGOTTEN_S:
             return None
         self._pause = status.since
         said = tr("Paused since {time}. Resume from the tray menu.")
-        return Notification(tr("Still paused"), said.format(time=dates.clock(status.since)))
+        return Notification(tr("Still paused"), said.format(time=formats.clock(status.since)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Coverage:
-    """What is known and told of a swarm's model. `since`: when a layer began to lack, in Unix seconds."""
+    """What is known of a swarm's model, and what was reported.
+
+    Attributes:
+        is_complete: as reported; None: nothing was.
+        since: when a layer began to lack, in Unix seconds.
+    """
 
     swarm: str
-    is_complete: bool | None = None  # None: not told yet
+    is_complete: bool | None = None
     since: float | None = None

@@ -1,8 +1,6 @@
-"""One app a user: a second start asks the first to show its window.
+"""The app as a process: one for each user, and its restart after an update.
 
-The app after an update: the running version, the installed one, and a restart as that one.
-
-An update exchanges files below an open app, except on Windows, which keeps the files of a running program.
+An update exchanges files under an open app, except on Windows, which keeps the files of a running program.
 """
 
 from __future__ import annotations
@@ -19,25 +17,27 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from potluck.own_version import own_version
 
 _TIMEOUT_MS = 1000
-_MOST_BYTES = 1000  # of a link
+_MOST_LINK_BYTES = 1000
+_HIDDEN = "--hidden"
 
 
 class SingleInstance(QObject):
-    """Keeps one app running for each user. Signal: `raise_wanted(str)`, when somebody starts the app again, with the
-    link that was opened; empty: none.
+    """The lock that keeps one app running for each user; a second start asks the first to show its window.
+
+    Signal: `raise_wanted(str)`, when somebody starts the app again, with the link that they opened, or "".
     """
 
     raise_wanted = Signal(str)
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        # Windows has names of pipes instead, without folders and common to all users.
+        # Windows names pipes without folders, for all users alike.
         self._name = str(folder / "app.sock") if os.name == "posix" else f"potluck-{getpass.getuser()}"
         self._lock = QLockFile(str(folder / "app.lock"))
-        self._lock.setStaleLockTime(0)  # whether the holder still lives decides, not the file's age
+        self._lock.setStaleLockTime(0)  # a lock is stale when its holder is gone, however old it is
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-        self._server.newConnection.connect(self._greet)
+        self._server.newConnection.connect(self._accept)
 
     def acquire(self, link: str = "") -> bool:
         """Return True if this is the only app; otherwise ask the other one to show its window, and to open `link`."""
@@ -58,24 +58,21 @@ class SingleInstance(QObject):
         self._server.close()
         self._lock.unlock()
 
-    def _greet(self) -> None:
+    def _accept(self) -> None:
         while (socket := self._server.nextPendingConnection()) is not None:
-            socket.disconnected.connect(lambda socket=socket: self._hear(socket))
+            socket.disconnected.connect(lambda socket=socket: self._read(socket))
             if socket.state() is not QLocalSocket.LocalSocketState.ConnectedState:
-                self._hear(socket)
+                self._read(socket)
 
-    def _hear(self, socket: QLocalSocket) -> None:
-        said = bytes(socket.read(_MOST_BYTES).data()).decode(errors="replace")
+    def _read(self, socket: QLocalSocket) -> None:
+        said = bytes(socket.read(_MOST_LINK_BYTES).data()).decode(errors="replace")
         socket.disconnected.disconnect()
         socket.deleteLater()
         self.raise_wanted.emit(said)
 
 
-_HIDDEN = "--hidden"
-
-
 class ProgramVersions:
-    """Knows the running version, which is the installed one when it is made."""
+    """The running version, which is the one installed when this is made, and the version installed now."""
 
     def __init__(self) -> None:
         self.running = own_version()

@@ -11,16 +11,15 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QScrollArea
 
 from potluck_app.pages.catalogue import PageEntry
 from potluck_app.widgets import icons, theme
-from potluck_app.widgets.parts import StateIcon, column, holder, row, text
+from potluck_app.widgets.parts import StateIcon, caption, column, row, stack, strong
 from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as numbers
-from potluck_app.words import states
+from potluck_app.words import formats, states
 
 _WIDTH, _ITEM_HEIGHT, _LOWEST_ITEM, _POT = 200, 38, 30, 28
 
 
 class NavigationItem(QAbstractButton):
-    """One page: its glyph and its name."""
+    """The button of one page: its glyph and its name."""
 
     def __init__(self, entry: PageEntry) -> None:
         super().__init__()
@@ -56,7 +55,7 @@ class NavigationItem(QAbstractButton):
 
 
 class Sidebar(QFrame):
-    """The pages scroll where the window is too low for them. Signal: `chosen(str)`, the key of the page chosen."""
+    """The list of pages, which scrolls in a low window. Signal: `chosen(str)` with the key of the chosen page."""
 
     chosen = Signal(str)
 
@@ -69,8 +68,8 @@ class Sidebar(QFrame):
         self._items = QButtonGroup(self)
         self._pot, self._state, self._speed = (
             StateIcon(_POT),
-            text(kind=TextStyle.STRONG),
-            text("muted", kind=TextStyle.CAPTION),
+            strong(),
+            caption(),
         )
         items = []
         for place, entry in enumerate(entries):
@@ -79,7 +78,7 @@ class Sidebar(QFrame):
         state = row(self._pot, (column(self._state, self._speed, spacing=0), 1))
         state.setContentsMargins(theme.SPACE_S, 0, 0, 0)
         self._pages = QScrollArea()
-        self._pages.setWidget(holder(column(*items, None, spacing=2)))
+        self._pages.setWidget(stack(*items, None, spacing=2))
         self._pages.setWidgetResizable(True)
         self._pages.setFrameShape(QFrame.Shape.NoFrame)
         self._pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -92,7 +91,7 @@ class Sidebar(QFrame):
     def show_status(self, status: Status) -> None:
         self._pot.show_state(status.state)
         self._state.setText(states.title(status))
-        self._speed.say(numbers.rate(status.tokens_per_s) if status.tokens_per_s >= 0.05 else "")
+        self._speed.say(formats.rate(status.tokens_per_s) if status.tokens_per_s >= 0.05 else "")
 
     def show_page(self, key: str) -> None:
         """Mark the open page, if it is listed."""

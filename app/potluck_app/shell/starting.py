@@ -1,4 +1,4 @@
-"""Starts the daemon when somebody opens the app or presses the button, and decides what happens to it when it quits."""
+"""Starting the daemon when somebody opens the app or presses the button, and what happens to it when they quit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from potluck_app.shell.link import DaemonLink
 
 
 class Starter(QObject):
-    """Starts the daemon. Signals: `progressed(str)` with the present step; `ended(str)` with the reason if it fails.
+    """Starts the daemon. Signals: `progressed(str)` with the present step; `ended(str)` with why it failed, or "".
 
-    `is_unasked`: whoever opens the app need not press a button first.
+    Args:
+        is_unasked: opening the app is enough to start the daemon.
     """
 
     progressed = Signal(str)
@@ -25,24 +26,24 @@ class Starter(QObject):
         self.is_unasked = is_unasked
 
     def start(self) -> None:
-        """Start it, with all that takes. Returns at once."""
+        """Start the daemon, with everything that takes. Returns at once."""
         raise NotImplementedError
 
     def start_unasked(self) -> None:
-        """Start it as far as that needs nobody's consent; if that is not far enough, `ended` says so."""
+        """Start the daemon as far as that needs nobody's consent; if that is not enough, `ended` says so."""
         self.start()
 
     def restart(self) -> None:
-        """End a daemon that hangs and start it again, as it was started before. Returns at once."""
+        """End a daemon that hangs, and start it as it was started before. Returns at once."""
         raise NotImplementedError
 
     def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
-        """Quit the app by calling `done`, now or later; the daemon keeps running."""
+        """Quit the app by calling `done`, now or later. Here the daemon keeps running."""
         done()
 
 
 class CommandStarter(Starter):
-    """Runs `potluck start`, which returns once the daemon answers, or says why it does not."""
+    """Starts the daemon with `potluck start`, which returns once the daemon answers, or says why it does not."""
 
     def start(self) -> None:
         self._run("start", lambda: self.ended.emit(""))

@@ -13,24 +13,25 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from potluck_app.shell.notifier import Notification
 from potluck_app.widgets import icons
 from potluck_app.words import sentences, states
-from potluck_app.words.states import PauseChoice, offered_pauses
 
-_LOOK_MS = 1000
+_POLL_MS = 1000
 """How often to look for a tray host in the first minute after the start or after it has gone. Qt chooses between its
 two tray protocols when an icon is made, and `isVisible()` stays true after the host has gone, so the only sure way is
 to ask for a host and make a new icon when one appears."""
-_CALM_LOOK_MS = 10_000
-_EAGER_LOOKS = 60
+_CALM_POLL_MS = 10_000
+_EAGER_POLLS = 60
 
 
 class Tray(QObject):
-    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `never_asked`, `messages_wanted(bool)`,
-    `open_wanted`, `update_wanted`, `quit_wanted`, `host_changed(bool)`.
+    """The icon and its menu.
+
+    Signals: `pause_wanted(PauseParams)`, `resume_wanted()`, `ignore_wanted()`, `messages_wanted(bool)`,
+    `open_wanted()`, `update_wanted()`, `quit_wanted()`, `host_changed(bool)`.
     """
 
     pause_wanted = Signal(object)
     resume_wanted = Signal()
-    never_asked = Signal()
+    ignore_wanted = Signal()
     messages_wanted = Signal(bool)
     open_wanted = Signal()
     update_wanted = Signal()
@@ -43,14 +44,14 @@ class Tray(QObject):
         self._status: Status | None = None
         self._reason = ""
         self._shown: tuple[object, ...] = ()
-        self._looks = 0
+        self._polls = 0
         self.menu = QMenu()
         self._state_line = self._add(states.away(), lambda: None)
         self._state_line.setEnabled(False)
         self.menu.addSeparator()
-        self._pauses = {pause: self._add_pause(pause) for pause in PauseChoice}
+        self._pauses = {pause: self._add_pause(pause) for pause in states.PauseChoice}
         self._resume = self._add(self.tr("Resume"), self.resume_wanted.emit)
-        self._never = self._add("", self.never_asked.emit)
+        self._never = self._add("", self.ignore_wanted.emit)
         self.menu.addSeparator()
         self._open = self._add(self.tr("Open Potluck"), self.open_wanted.emit)
         self._update = self._add("", self.update_wanted.emit)
@@ -61,18 +62,18 @@ class Tray(QObject):
         self.menu.addSeparator()
         self._add(self.tr("Quit the app"), self.quit_wanted.emit)
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._find_host)
 
     @property
     def has_host(self) -> bool:
         return self._icon is not None
 
     def start(self) -> None:
-        self._look()
+        self._find_host()
         self._refresh()
 
     def leave(self) -> None:
-        """Take the icon away, because another tray takes its place."""
+        """Remove the icon, because another tray replaces this one."""
         self._timer.stop()
         if self._icon is not None:
             self._icon.hide()
@@ -80,7 +81,7 @@ class Tray(QObject):
         self.deleteLater()
 
     def show_status(self, status: Status | None, reason: str = "") -> None:
-        """Show a status; None: the daemon is away for a `reason`."""
+        """Show a status; None: the daemon is away, for a `reason`."""
         self._status, self._reason = status, reason
         self._refresh()
 
@@ -93,16 +94,16 @@ class Tray(QObject):
         """Show whether notifications are switched on."""
         self._messages.setChecked(is_on)
 
-    def say(self, message: Notification) -> None:
+    def notify(self, message: Notification) -> None:
         """Show a notification, if the desktop can."""
         if self._icon is not None and self._icon.supportsMessages():
             self._icon.showMessage(message.heading, message.text, self._icon.icon())
 
-    def _look(self) -> None:
+    def _find_host(self) -> None:
         is_there = QSystemTrayIcon.isSystemTrayAvailable()
         is_new = is_there != (self._icon is not None)
-        self._looks = 0 if is_new else self._looks + 1
-        self._timer.start(_CALM_LOOK_MS if self._looks > _EAGER_LOOKS else _LOOK_MS)
+        self._polls = 0 if is_new else self._polls + 1
+        self._timer.start(_CALM_POLL_MS if self._polls > _EAGER_POLLS else _POLL_MS)
         if not is_new:
             return
         if self._icon is not None:
@@ -119,9 +120,9 @@ class Tray(QObject):
         self.host_changed.emit(is_there)
 
     def _refresh(self) -> None:
-        """Update the icon and menu only if something changed, for each change costs messages on the bus."""
+        """Update the icon and menu only if something changed, because each change costs messages on the bus."""
         status = self._status
-        pauses = offered_pauses(status)
+        pauses = states.offered_pauses(status)
         never = sentences.menu_text(states.ignore_program(status)) if status is not None else ""
         resume = states.resume(status) if status is not None else ""
         title, tooltip = states.title(status, self._reason), states.tooltip(status, self._reason)
@@ -132,7 +133,7 @@ class Tray(QObject):
         self._state_line.setText(title)
         for pause, action in self._pauses.items():
             action.setEnabled(pause in pauses)
-        self._pauses[PauseChoice.GAME].setVisible(PauseChoice.GAME in pauses)
+        self._pauses[states.PauseChoice.GAME].setVisible(states.PauseChoice.GAME in pauses)
         self._resume.setEnabled(bool(resume))
         self._resume.setText(resume or self.tr("Resume"))
         self._never.setVisible(bool(never))
@@ -147,7 +148,7 @@ class Tray(QObject):
         if how in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
             self.open_wanted.emit()
 
-    def _add_pause(self, pause: PauseChoice) -> QAction:
+    def _add_pause(self, pause: states.PauseChoice) -> QAction:
         return self._add(pause.said(), lambda: self.pause_wanted.emit(pause.params(datetime.datetime.now())))
 
     def _add(self, said: str, act: Callable[[], object]) -> QAction:

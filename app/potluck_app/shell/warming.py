@@ -1,13 +1,12 @@
-"""Has the daemon start the gateway before somebody asks, because its process takes many seconds to answer first."""
+"""Starting the gateway before somebody asks the model, because its process takes many seconds to answer first."""
 
 from __future__ import annotations
 
 from potluck_control.api.schema import Status
 from potluck_control.methods import gateway
-from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_control.states import Reason, State
 
-from potluck_app.pages.page import DaemonCaller
+from potluck_app.pages.calls import DaemonCaller
 
 
 class GatewayWarming:
@@ -18,7 +17,7 @@ class GatewayWarming:
         self._is_expected = self._is_likely = False
 
     def expect(self, *, is_likely: bool) -> None:
-        """Expect a question. If it is not likely, the gateway is only started on a computer that serves anyway."""
+        """Expect a question. If it is unlikely, start the gateway only on a computer that serves anyway."""
         self._is_expected, self._is_likely = True, self._is_likely or is_likely
 
     def show_status(self, status: Status) -> None:
@@ -31,8 +30,8 @@ class GatewayWarming:
                 gateway.STATUS, None, done=lambda now: self._start_if_stopped(now, was_likely and is_coming)
             )
 
-    def _start_if_stopped(self, now: GatewayStatus, again: bool) -> None:
-        """`again`: try it with the next status if it fails, because nobody finds the swarm yet."""
-        if now.state is GatewayState.STOPPED:
+    def _start_if_stopped(self, now: gateway.GatewayStatus, again: bool) -> None:
+        """Start the gateway unless one runs. `again`: retry at the next status, because nobody finds the swarm yet."""
+        if now.state is gateway.GatewayState.STOPPED:
             failed = (lambda _: self.expect(is_likely=True)) if again else None
-            self._link.call(gateway.START, StartParams(), failed=failed)
+            self._link.call(gateway.START, gateway.StartParams(), failed=failed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from potluck_control.api.schema import Status
 from potluck_control.api.versions import Agreement
@@ -16,8 +15,10 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QStackedWidget, QWi
 
 from potluck.errors import PotluckError
 from potluck_app.pages import catalogue as pages
+from potluck_app.pages.calls import DaemonCaller
 from potluck_app.pages.catalogue import PageEntry
-from potluck_app.pages.page import DaemonCaller, Destination, Fold, Page
+from potluck_app.pages.destination import Destination
+from potluck_app.pages.page import Fold, Page
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.link import Absence
 from potluck_app.shell.sidebar import Sidebar
@@ -26,26 +27,22 @@ from potluck_app.widgets import style, theme
 from potluck_app.widgets.parts import holder, row
 from potluck_app.words import sentences
 
-if TYPE_CHECKING:
-    from potluck_app.pages.home.page import HomePage
-
 _CHAT = "chat"
 _SIZE, _SMALLEST = QSize(960, 720), QSize(680, 400)  # the smallest fits 1280 x 720 at 150 %
 _TITLE_BAR = 40  # height of what the desktop draws around the window
 
 
 class MainWindow(QStackedWidget):
-    """Hides when it is closed while there is a tray icon, and quits the app otherwise.
+    """The window hides when it is closed while there is a tray icon, and quits the app otherwise.
 
-    Signals: `closed_without_tray()`, `seen_changed(bool)` when it is shown or hidden, `restart_wanted()`,
-    `notifications_changed(bool)`, `language_changed(str)`.
+    Signals: `closed_without_tray()`, `seen_changed(bool)` when it is shown or hidden, `restart_wanted()`, and
+    `preference_changed(str, object)` of `Page`.
     """
 
     closed_without_tray = Signal()
     restart_wanted = Signal()
     seen_changed = Signal(bool)
-    notifications_changed = Signal(bool)
-    language_changed = Signal(str)
+    preference_changed = Signal(str, object)
 
     def __init__(self, link: DaemonCaller, log_file: Path | None = None) -> None:
         super().__init__()
@@ -57,9 +54,9 @@ class MainWindow(QStackedWidget):
         self.has_tray, self._is_hidden = False, False
         self._front: QWidget | None = None
         self._key = pages.SIDEBAR[0].key
-        self._part: tuple[Destination | None, str] = None, ""  # of the page, that is led to once the page is shown
+        self._part: tuple[Destination | None, str] = None, ""  # a part of the page to lead to once the page is shown
         self._agreement = ""
-        self._standing = "", ""  # what every page says
+        self._standing = "", ""  # message and button on every page
         self._status: Status | None = None
         self._away = (self.tr("Connecting…"), Absence.GONE)
         self._updates: UpdatesState | None = None
@@ -79,21 +76,10 @@ class MainWindow(QStackedWidget):
         """Tell whether closing the window would lose something that the user wrote."""
         return any(page.is_unsaved for page in self._made.values())
 
-    @property
-    def _home(self) -> HomePage | None:
-        """Home, if it was ever opened."""
-        page = self._made.get("home")
-        if page is None:
-            return None
-        from potluck_app.pages.home.page import HomePage
-
-        assert isinstance(page, HomePage)
-        return page
-
     def show_status(self, status: Status) -> None:
         if self._status is None:
             for made in self._made.values():
-                made.forget_problems()  # of a daemon that was away
+                made.clear_problems()  # they were about a daemon that was away
         self._status = status
         self._refresh()
 
@@ -102,30 +88,30 @@ class MainWindow(QStackedWidget):
         self._refresh()
 
     def show_agreement(self, agreement: Agreement) -> None:
-        """Warn on every page of a daemon of another version."""
+        """Warn on every page if the daemon is of another version."""
         self._agreement = sentences.difference(agreement)
-        self._stand(self._agreement)
+        self._show_standing(self._agreement)
 
-    def show_renewal(self, running: str, installed: str) -> None:
+    def offer_restart(self, running: str, installed: str) -> None:
         """Offer a restart on every page if an update has exchanged the app under its window."""
         if installed == running:
-            self._stand(self._agreement)
+            self._show_standing(self._agreement)
             return
         said = self.tr(
             "Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but "
             "not your serving."
         )
-        self._stand(said.format(installed=installed, running=running), self.tr("Restart"))
+        self._show_standing(said.format(installed=installed, running=running), self.tr("Restart"))
 
-    def make_again(self) -> None:
-        """Make everything anew in the language that is in force now, and stay where the user is."""
+    def rebuild(self) -> None:
+        """Make all pages again in another language; the user stays where they are."""
         before, front = self._made, self.page
         place = front.verticalScrollBar().value() if front is not None else 0
         leaving = [self.away, self._frame, *before.values()]
         self._made, self._front = {}, None
         self._build()
         for key, page in before.items():
-            if page.is_unsaved and not (new := self._page(self._entry(key))).go_on_from(page):
+            if page.is_unsaved and not (new := self._page(self._entry(key))).restore_from(page):
                 self._put(self._entry(key), page)
                 leaving[leaving.index(page)] = new
         self.show_theme()
@@ -136,15 +122,15 @@ class MainWindow(QStackedWidget):
             QTimer.singleShot(0, self.page, partial(self.page.verticalScrollBar().setValue, place))
 
     def show_setup(self, state: SetupState) -> None:
-        """Show on Home how far the engine's set-up is."""
-        if (home := self._home) is not None:
-            home.show_setup(state.progress)
+        """Show how far the engine's set-up is."""
+        for page in self._made.values():
+            page.show_setup(state)
 
     def show_updates(self, state: UpdatesState) -> None:
-        """Offer a newer version of Potluck on Home."""
+        """Offer a newer version of Potluck."""
         self._updates = state
-        if (home := self._home) is not None:
-            home.show_offer(state.offered)
+        for page in self._made.values():
+            page.show_updates(state)
 
     def show_theme(self) -> None:
         """Follow the desktop's light or dark theme."""
@@ -163,22 +149,22 @@ class MainWindow(QStackedWidget):
             self._refresh()
 
     def go(self, part: Destination, swarm: str = "") -> None:
-        """Go to a part of a page; see `Page.lead_to`."""
+        """Go to a destination; `swarm` is the one whose link was opened, if a link led here."""
         key, name = part.value
         self.open(key, part if name else None, swarm)
 
-    def come_to(self, part: Destination, swarm: str = "") -> None:
-        """Come to the front with a part of a page: somebody chose it in the menu, or opened the link of `swarm`."""
-        self.raise_up()
+    def raise_at(self, part: Destination, swarm: str = "") -> None:
+        """Come to the front at a destination that was chosen in the menu, or by opening the link of `swarm`."""
+        self.raise_window()
         self.go(part, swarm)
 
-    def complain(self, error: PotluckError) -> None:
+    def show_error(self, error: PotluckError) -> None:
         """Come to the front and show why a command of the menu failed."""
-        self.raise_up()
+        self.raise_window()
         if self.page is not None:
-            self.page.complain(error)
+            self.page.show_error(error)
 
-    def raise_up(self) -> None:
+    def raise_window(self) -> None:
         """Show the window in front, whatever it was before."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
@@ -212,7 +198,7 @@ class MainWindow(QStackedWidget):
         self._warming.expect(is_likely=self._key == _CHAT)
         self._refresh()
         if self.page is not None and self.page is before:
-            self.page.refresh()  # what it asked for is as old as the time it was hidden
+            self.page.refresh()  # its answers are from before it was hidden
         self.seen_changed.emit(True)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
@@ -220,7 +206,7 @@ class MainWindow(QStackedWidget):
         self.seen_changed.emit(False)
 
     def _refresh(self) -> None:
-        """Show the page that fits; a hidden window is brought up to date when it is shown."""
+        """Show the page that fits the status. A hidden window does so when it is shown."""
         status = self._status
         if status is None:
             is_updating = self._updates is not None and _is_installing(self._updates)
@@ -239,7 +225,7 @@ class MainWindow(QStackedWidget):
         self._turn_to(page)
         (part, swarm), self._part = self._part, (None, "")
         if part is not None:
-            page.lead_to(part, swarm)
+            page.go_to(part, swarm)
         self._warming.show_status(status)
 
     def _turn_to(self, page: QWidget) -> None:
@@ -269,24 +255,23 @@ class MainWindow(QStackedWidget):
         (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
 
     def _connect(self, page: Page) -> None:
-        """Connect what leads from one page to another."""
-        page.wanted.connect(self.go)
-        page.stand(*self._standing, self.restart_wanted.emit)
+        """Connect a page's signals, and show on it what every page shows."""
+        page.requested.connect(self.go)
+        page.show_standing(*self._standing, self.restart_wanted.emit)
         page.finished.connect(self._refresh)
-        if page is self._home:
-            self._home.show_offer(self._updates.offered if self._updates is not None else None)
-        elif page is self._made.get("settings"):
-            from potluck_app.pages.settings.page import PreferencesPage  # when it is opened, as every page
+        page.preference_changed.connect(self._apply_preference)
+        if self._updates is not None:
+            page.show_updates(self._updates)
 
-            assert isinstance(page, PreferencesPage)
-            page.theme_changed.connect(self.show_theme)
-            page.notifications_changed.connect(self.notifications_changed)
-            page.language_changed.connect(self.language_changed)
+    def _apply_preference(self, name: str, value: object) -> None:
+        if name == "theme":
+            self.show_theme()
+        self.preference_changed.emit(name, value)
 
-    def _stand(self, message: str, button: str = "") -> None:
+    def _show_standing(self, message: str, button: str = "") -> None:
         self._standing = message, button
         for page in self._made.values():
-            page.stand(message, button, self.restart_wanted.emit)
+            page.show_standing(message, button, self.restart_wanted.emit)
 
     def _add_shortcuts(self) -> None:
         """Let Ctrl+1 open the first page, and so on, and Ctrl+Page Down the next one."""
@@ -298,7 +283,7 @@ class MainWindow(QStackedWidget):
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
 
     def _open_beside(self, step: int) -> None:
-        """Open the page that stands `step` further in the sidebar."""
+        """Open the page `step` places further in the sidebar."""
         keys = [entry.key for entry in pages.SIDEBAR]
         place = keys.index(self._key) if self._key in keys else 0
         self.open(keys[(place + step) % len(keys)])
@@ -316,7 +301,7 @@ class MainWindow(QStackedWidget):
 
 
 def _size_on(screen: QSize) -> QSize:
-    """Return the size at which the window opens on a screen of which `screen` is free."""
+    """Return the size at which the window opens where the desktop leaves `screen` free."""
     return _SIZE.boundedTo(screen - QSize(0, _TITLE_BAR)).expandedTo(_SMALLEST)
 
 

@@ -17,11 +17,11 @@ class Button(QPushButton):
     """A push button with a glyph before its text.
 
     Args:
-        style: "" for an ordinary one, "primary" for the one of its page, "quiet" for what is rarely needed,
+        style: "" for an ordinary button, "primary" for the main one of a page, "quiet" for what is rarely needed,
             "link" for the way to another page.
-        act: called when it is pressed.
-        about: what screen readers call it; empty: by its text.
-        is_trailing: the glyph stands after the text, as where it says that more follows.
+        act: called when the button is pressed.
+        about: what screen readers call it; "": its text.
+        is_trailing: put the glyph after the text, to say that more follows.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Button(QPushButton):
 
 
 class MenuButton(Button):
-    """A menu of what is rarely done, each with what it does. `about`: what screen readers call the button."""
+    """A menu of what is rarely done: texts, and what each calls. `about`: what screen readers call the button."""
 
     def __init__(self, about: str, items: Iterable[tuple[str, Callable[[], object]]]) -> None:
         super().__init__("", "more", "quiet", about=about, is_trailing=True)
@@ -80,7 +80,7 @@ class MenuButton(Button):
 
 
 class DisclosureButton(Button):
-    """A link that shows `part` and hides it again. `part` is hidden at first."""
+    """A link that shows `part` and hides it again; `part` is hidden at first."""
 
     def __init__(self, said: str, part: QWidget) -> None:
         super().__init__(said, "down", "link", is_trailing=True)

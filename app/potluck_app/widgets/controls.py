@@ -1,10 +1,6 @@
-"""Controls that neither the wheel nor the page keys change: both scroll the page, whatever they pass over.
+"""Fields and choices: numbers, sliders, lists and texts to enter.
 
-A field for a number to type, or to step with the arrow keys; it takes effect once it is entered.
-
-A slider for a limit, whose right end means that there is none.
-
-A choice between a few things, side by side.
+Neither the wheel nor the page keys change a control: both scroll the page, whatever they pass over.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QFrame,
-    QHBoxLayout,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QSlider,
@@ -27,16 +23,39 @@ from PySide6.QtWidgets import (
 )
 
 from potluck_app.widgets import icons, theme
-from potluck_app.words import formats as numbers
+from potluck_app.widgets.parts import row
+from potluck_app.words import formats
 
 if TYPE_CHECKING:
     _Control = QWidget
 else:
     _Control = object  # Qt allows one class of its own among the bases
+Choice = TypeVar("Choice")
+
+MAX_PASSWORD_CHARS = 1024
+_NUMBER_WIDTH, _DECIMALS = 150, 2
+_REST_MS = 700  # a slider moved with the keyboard has arrived after this time
+
+
+def text_field(name: str, hint: str = "", max_chars: int = 32_767, *, is_secret: bool = False) -> QLineEdit:
+    """Return a line to write in.
+
+    Args:
+        name: what screen readers call it.
+        hint: stands there while it is empty; "": the name does.
+        is_secret: show dots in place of what is written.
+    """
+    made = QLineEdit()
+    made.setAccessibleName(name)
+    made.setPlaceholderText(hint or name)
+    made.setMaxLength(max_chars)
+    if is_secret:
+        made.setEchoMode(QLineEdit.EchoMode.Password)
+    return made
 
 
 class ScrollsPast(_Control):
-    """The first base of a control that Qt would change by the wheel; Qt's class is the second."""
+    """Leaves the wheel and the page keys to the page. The first base of a control; Qt's class is the second."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 (Qt's name)
         event.ignore()
@@ -54,7 +73,7 @@ class ComboBox(ScrollsPast, QComboBox):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
-        self.setAccessibleDescription(name)  # on Linux, Qt tells its value as the name
+        self.setAccessibleDescription(name)  # Qt on Linux gives screen readers the value as the name
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
         """Add the arrow, which a style sheet could only take from a file."""
@@ -62,9 +81,6 @@ class ComboBox(ScrollsPast, QComboBox):
         side, gap = theme.GLYPH, theme.SPACE_S
         place = QRectF(self.width() - side - gap, (self.height() - side) / 2, side, side)
         icons.paint(QPainter(self), place, "down", theme.colours().muted)
-
-
-_WIDTH, _DECIMALS = 150, 2
 
 
 class NumberBox(ScrollsPast, QDoubleSpinBox):
@@ -81,7 +97,7 @@ class NumberBox(ScrollsPast, QDoubleSpinBox):
         super().__init__()
         self._shown = 0.0
         self.setDecimals(_DECIMALS)
-        self.setFixedWidth(_WIDTH)
+        self.setFixedWidth(_NUMBER_WIDTH)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.lineEdit().setTextMargins(theme.SPACE_S, 0, theme.SPACE_S, 0)
         self.setSpecialValueText(zero)
@@ -110,15 +126,12 @@ class NumberBox(ScrollsPast, QDoubleSpinBox):
         decimals = next(
             digits for digits in range(_DECIMALS + 1) if digits == _DECIMALS or round(value, digits) == value
         )
-        return numbers.number(value, decimals)
+        return formats.number(value, decimals)
 
     def _enter(self) -> None:
         if self.value() != self._shown:
             self._shown = self.value()
             self.entered.emit(self._shown)
-
-
-_REST_MS = 700  # after which a slider that is moved with the keyboard has arrived
 
 
 class LimitSlider(ScrollsPast, QSlider):
@@ -169,9 +182,6 @@ class LimitSlider(ScrollsPast, QSlider):
             self.entered.emit(self._shown)
 
 
-Choice = TypeVar("Choice")
-
-
 class Segments(QFrame, Generic[Choice]):
     """A row of choices, of which one is chosen; arrow keys move. Signal: `chosen(Choice)`."""
 
@@ -184,16 +194,15 @@ class Segments(QFrame, Generic[Choice]):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._values = [value for value, _ in choices]
         self._group = QButtonGroup(self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(3, 3, 3, 3)
-        row.setSpacing(2)
         for place, (_, said) in enumerate(choices):
             button = QPushButton(said)
             button.setObjectName("segment")
             button.setCheckable(True)
             button.setAccessibleName(f"{name}: {said}")
             self._group.addButton(button, place)
-            row.addWidget(button)
+        parts = row(*self._group.buttons(), spacing=2)
+        parts.setContentsMargins(3, 3, 3, 3)
+        self.setLayout(parts)
         self._group.button(0).setChecked(True)
         self.setFocusProxy(self._group.button(0))
         self._group.idToggled.connect(self._toggle)

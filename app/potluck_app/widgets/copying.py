@@ -1,9 +1,8 @@
-"""A line of text that is there to be copied into another program.
-
-A widget that draws a text as a QR code.
-"""
+"""Texts to take elsewhere: a button and a field that copy one, and a QR code to photograph."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
@@ -14,27 +13,41 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.parts import row
 
 _CONFIRM_MS = 2000
+_QUIET = 4  # modules of white around the code, which readers need
+_MODULE = 3  # pixels a side, if it fits
+_MOST_SIDE = 420
 
 
 class CopyButton(Button):
-    """Copies what `show_content` gave it, and says so for a moment."""
+    """Copies a text, and says so for a moment.
 
-    def __init__(self, name: str) -> None:
-        super().__init__(self.tr("Copy"), "copy", act=self._copy, about=name)
-        self._content = ""
+    Args:
+        about: what screen readers call it; "": by its text.
+        said: its text; "": "Copy".
+        act: called when it is pressed, for a text that has to be asked for: `copy` is called later. Without it, the
+            button copies what `show_content` was given.
+    """
+
+    def __init__(
+        self, about: str = "", said: str = "", style: str = "", act: Callable[[], object] | None = None
+    ) -> None:
+        said = said or self.tr("Copy")
+        super().__init__(said, "copy", style, act or (lambda: self.copy(self._content)), about=about)
+        self._said, self._content = said, ""
 
     def show_content(self, content: str) -> None:
+        """Offer to copy `content`."""
         self._content = content
         self.setEnabled(bool(content))
 
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._content)
+    def copy(self, content: str) -> None:
+        QGuiApplication.clipboard().setText(content)
         self.setText(self.tr("Copied"))
         self.show_glyph("check")
-        QTimer.singleShot(_CONFIRM_MS, self._offer)
+        QTimer.singleShot(_CONFIRM_MS, self, self._offer)
 
     def _offer(self) -> None:
-        self.setText(self.tr("Copy"))
+        self.setText(self._said)
         self.show_glyph("copy")
 
 
@@ -55,11 +68,6 @@ class CopyField(QWidget):
         self._field.setPlaceholderText(instead)
         self._field.setCursorPosition(0)
         self._button.show_content(content)
-
-
-_QUIET = 4  # modules of white around the code, which readers need
-_MODULE = 3  # pixels a side, if it fits
-_MOST_SIDE = 420
 
 
 class QrCode(QWidget):

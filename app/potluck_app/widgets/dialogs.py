@@ -1,15 +1,17 @@
-"""A question in a window of its own, before something that cannot be undone.
-
-Asks the user where to save a file.
-"""
+"""Dialogs: a question before something that cannot be undone, and where to save a file, which is then written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QStandardPaths
+from PySide6.QtCore import QFileDevice, QSaveFile, QStandardPaths
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from potluck_app.words import sentences
+
+StandardFolder = QStandardPaths.StandardLocation
+_PRIVATE = QFileDevice.Permission.ReadOwner | QFileDevice.Permission.WriteOwner
 
 
 class ConfirmDialog(QMessageBox):
@@ -30,13 +32,30 @@ class ConfirmDialog(QMessageBox):
         self.deleteLater()
 
 
-Place = QStandardPaths.StandardLocation
-
-
 def choose_file(
-    window: QWidget, title: str, name: str, kinds: str = "", place: Place = Place.DocumentsLocation
+    window: QWidget,
+    title: str,
+    name: str,
+    kinds: str = "",
+    folder: StandardFolder = StandardFolder.DocumentsLocation,
 ) -> Path | None:
-    """Return the file that the user chose, at first `name` in their folder `place`; None if they chose none."""
-    suggested = Path(QStandardPaths.writableLocation(place)) / name
+    """Ask where to save a file, proposing `name` in the user's `folder`; return None if they choose nothing."""
+    suggested = Path(QStandardPaths.writableLocation(folder)) / name
     chosen, _ = QFileDialog.getSaveFileName(window, title, str(suggested), kinds)
     return Path(chosen) if chosen else None
+
+
+def write_file(path: Path, data: bytes, *, is_private: bool = False) -> str:
+    """Write a file as a whole or not at all; return why that failed, or "" if it did not.
+
+    Args:
+        is_private: only the user may read the file.
+    """
+    file = QSaveFile(str(path))
+    if file.open(QSaveFile.OpenModeFlag.WriteOnly):
+        if is_private:
+            file.setPermissions(_PRIVATE)
+        file.write(data)
+        if file.commit():
+            return ""
+    return sentences.sentence(f"{path}: {file.errorString()}")

@@ -1,4 +1,4 @@
-"""Lines of a log that can be selected and scrolled, newest at the bottom."""
+"""Texts in letters of one width, to read, select and copy: code, recipes, and the log."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from collections.abc import Sequence
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QPlainTextEdit
 
-_HEIGHT = 220
+_LOG_HEIGHT = 220
 
 
-class LogView(QPlainTextEdit):
-    def __init__(self) -> None:
+class FixedText(QPlainTextEdit):
+    """Lines that nobody can change; long ones scroll. `name`: what screen readers call it."""
+
+    def __init__(self, name: str) -> None:
         super().__init__()
         self.setReadOnly(True)
+        self.setTabChangesFocus(True)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.setMinimumHeight(_HEIGHT)
-        self.setTabChangesFocus(True)
-        self.setAccessibleName(self.tr("Log of the daemon"))
+        self.setAccessibleName(name)
+
+
+class LogView(FixedText):
+    """Lines of a log, the newest at the bottom."""
+
+    def __init__(self) -> None:
+        super().__init__(self.tr("Log of the daemon"))
+        self.setMinimumHeight(_LOG_HEIGHT)
 
     def show_lines(self, lines: Sequence[str]) -> None:
         """Show other lines, and scroll to the last one."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from itertools import product
-from pathlib import Path
 
 from potluck_control.states import State
 from PySide6.QtCore import QByteArray, QRectF, QSize
@@ -16,10 +15,11 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from potluck_app.widgets import theme
+from potluck_app.words.language import resource_folder
 
 _SIZES = (16, 22, 24, 32, 48, 64, 128)
 _EDGE = 0.05  # width of the light edge, of the icon's
-_GAP = 4  # between a sign and its text, beside what the style leaves
+_GAP = 4  # extra distance between a glyph and its text, beside what the style leaves
 GLYPH_SIZE = QSize(theme.GLYPH + _GAP, theme.GLYPH)
 _NAMES = {
     State.SERVING: "serving",
@@ -48,23 +48,15 @@ def icon(state: State | None) -> QIcon:
     return _icon(name_of(state), theme.LIGHT.text if ink == theme.LIGHT.muted else ink)
 
 
-def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
-    """Return a glyph of `GLYPH_SIZE` in a colour, with a gap to the text after it (or before it)."""
-    return _beside_text(name, ink, is_trailing)
-
-
 def paint_state(painter: QPainter, place: QRectF, state: State | None, colours: theme.Colours) -> None:
     """Draw the icon of a state where a widget paints itself."""
-    _renderer(name_of(state), _ink(state, colours)).render(painter, place)
+    ink = colours.text if state is State.IDLE else theme.colour_of(state, colours)
+    _renderer(name_of(state), ink).render(painter, place)
 
 
 def paint(painter: QPainter, place: QRectF, name: str, ink: str) -> None:
     """Draw a glyph where a widget paints itself."""
     _renderer(f"glyphs/{name}", ink).render(painter, place)
-
-
-def _ink(state: State | None, colours: theme.Colours) -> str:
-    return theme.colour_of(state, colours) if state is not State.IDLE else colours.text
 
 
 @lru_cache(maxsize=64)
@@ -85,7 +77,8 @@ def _icon(name: str, ink: str) -> QIcon:
 
 
 @lru_cache(maxsize=64)
-def _beside_text(name: str, ink: str, is_trailing: bool) -> QIcon:
+def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
+    """Return a glyph of `GLYPH_SIZE` in a colour, with a gap to the text after it (or before it)."""
     result = QIcon()
     for scale in (1, 2):  # ordinary and sharp screens
         pixmap = QPixmap(GLYPH_SIZE * scale)
@@ -105,10 +98,4 @@ def _renderer(name: str, ink: str) -> QSvgRenderer:
 
 @cache
 def _source(name: str) -> bytes:
-    return (_folder() / f"{name}.svg").read_bytes()
-
-
-def _folder() -> Path:
-    """Return the folder of the icons: in the package of a wheel, in resources/ of a checkout."""
-    packaged = Path(__file__).parents[1] / "icons"
-    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / "icons"
+    return (resource_folder("icons") / f"{name}.svg").read_bytes()

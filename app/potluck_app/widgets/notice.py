@@ -1,4 +1,4 @@
-"""Sentences that matter now, each perhaps with one thing to do about it, and the place that a page keeps for them."""
+"""Messages that matter now, each perhaps with one thing to do about it, and the place where a page shows them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.parts import Glyph, column, row, text
 
-_NEWS_MS = 10_000  # for which news stay
+_NEWS_MS = 10_000  # news stay for this time
 
 
 class Notice(QFrame):
-    """A strip, hidden while it has nothing to say. `glyph` and the colour `role` show its kind. Signal: `pressed()`."""
+    """A strip with a message, hidden without one. `glyph` and the colour `role` show its kind. Signal: `pressed()`."""
 
     pressed = Signal()
 
@@ -41,7 +41,7 @@ class Notice(QFrame):
 
 
 class Urgency(IntEnum):
-    """What a notice is about; a higher one hides a lower one."""
+    """The kind of a notice; a higher one hides a lower one."""
 
     STANDING = 0  # the app as a whole, as long as it is so
     PROBLEM = 1  # a command that failed, until it works
@@ -50,12 +50,12 @@ class Urgency(IntEnum):
 
 
 class NoticeBar(QWidget):
-    """Shows one notice over the lower edge of a page, so that no notice moves what somebody is about to press.
+    """The notice over the lower edge of a page, where it moves nothing that somebody is about to press.
 
-    Where the pointer is there, the notice stands at the upper edge.
+    If the pointer is at the lower edge, the notice stands at the upper edge.
     """
 
-    ROOM = theme.CONTROL + 2 * (theme.SPACE_S + theme.SPACE_M)  # that a page leaves free below its content
+    ROOM = theme.CONTROL + 2 * (theme.SPACE_S + theme.SPACE_M)  # height that a page leaves free below its content
 
     def __init__(self, page: QScrollArea, widest: int) -> None:
         super().__init__(page)
@@ -75,18 +75,18 @@ class NoticeBar(QWidget):
         self.hide()
 
     def say(self, urgency: Urgency, message: str, button: str = "", act: Callable[[], object] | None = None) -> None:
-        """Show `message`, and `button`, which calls `act`; "" takes the last such message away."""
+        """Show `message`, and `button`, which calls `act`; "" removes the last message of that urgency."""
         before, _, _ = self._said.pop(urgency, ("", "", None))
         if message:
             self._said[urgency] = message, button, act
         if urgency is Urgency.PROBLEM and message not in ("", before):
-            self._said.pop(Urgency.NEWS, None)  # which are older
+            self._said.pop(Urgency.NEWS, None)  # older than the problem
         if urgency is Urgency.NEWS:
             self._end.start(_NEWS_MS)
         self._show()
 
     def settle(self) -> None:
-        """Take the place, once the page or the notice has another size."""
+        """Move to the right place, after the page or the notice has another size."""
         around = self._page.viewport().geometry()
         width = min(self._page.width() - around.left(), self._widest) - 2 * theme.SPACE_XL
         height = self._parts.totalHeightForWidth(width)
@@ -120,7 +120,7 @@ class NoticeBar(QWidget):
             act()
 
     def _end_news(self) -> None:
-        """Take news away, unless somebody is about to press its button."""
+        """Remove news, unless somebody is about to press its button."""
         focused = self.window().focusWidget()
         if self.underMouse() or (focused is not None and self.isAncestorOf(focused)):
             self._end.start(_NEWS_MS)

@@ -1,11 +1,4 @@
-"""Rows and columns of widgets, spaced by the scale of `theme`, and places whose content is exchanged.
-
-The parts of every page: cards, headings, texts, lines and signs.
-
-A number that matters, large, with what it counts below it; and a row of such numbers.
-
-A placeholder where there is nothing to show: a sign, a line, and a sentence that says what to do.
-"""
+"""The parts of every page: rows and columns, cards, texts, glyphs and figures, spaced by the scale of `theme`."""
 
 from __future__ import annotations
 
@@ -23,61 +16,12 @@ from potluck_app.widgets.theme import TextStyle
 Item = QWidget | QLayout | tuple[QWidget | QLayout, int] | None
 Box = TypeVar("Box", bound=QBoxLayout)
 
-_LOOK_MS = 700
+_POLL_MS = 700
+_PLACEHOLDER_GLYPH = 32
 
 
-def column(*items: Item, spacing: int = theme.SPACE_M, margin: int = 0) -> QVBoxLayout:
-    """Stack `items`; a tuple adds a stretch factor, and None takes the room that is left."""
-    made = _fill(QVBoxLayout(), items, spacing)
-    made.setContentsMargins(margin, margin, margin, margin)
-    return made
-
-
-def row(*items: Item, spacing: int = theme.SPACE_M) -> QHBoxLayout:
-    """Put `items` side by side, written as for `column`."""
-    made = _fill(QHBoxLayout(), items, spacing)
-    made.setContentsMargins(0, 0, 0, 0)
-    return made
-
-
-def holder(layout: QLayout) -> QWidget:
-    """Return a widget that holds `layout`, so that it can be hidden as a whole."""
-    made = QWidget()
-    made.setLayout(layout)
-    return made
-
-
-class ContentArea(QWidget):
-    """A place on a page whose content is exchanged as a whole."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._content = QWidget()
-        self._column = column(self._content)
-        self.setLayout(self._column)
-
-    def show_content(self, content: QWidget) -> None:
-        self._column.replaceWidget(self._content, content)
-        self._content.setParent(None)
-        self._content = content
-
-
-class PollTimer(QTimer):
-    """Repeats `look` while it runs and `widget` is on the screen."""
-
-    def __init__(self, widget: QWidget, look: Callable[[], object]) -> None:
-        super().__init__(widget)
-        self.timeout.connect(lambda: look() if widget.isVisible() else None)
-
-    def run_while(self, is_needed: bool, every_ms: int = _LOOK_MS) -> None:
-        if is_needed:
-            self.start(every_ms)
-        else:
-            self.stop()
-
-
-def _fill(layout: Box, items: tuple[Item, ...], spacing: int) -> Box:
-    layout.setSpacing(spacing)
+def append(layout: Box, *items: Item) -> Box:
+    """Add `items` to a layout and return it. A tuple adds a stretch factor; None takes the room that is left."""
     for item in items:
         part, stretch = item if isinstance(item, tuple) else (item, 0)
         if part is None:
@@ -89,50 +33,37 @@ def _fill(layout: Box, items: tuple[Item, ...], spacing: int) -> Box:
     return layout
 
 
-class Card(QFrame):
-    """A framed column with a heading, by which screen readers call it."""
-
-    def __init__(self, heading: str = "", *items: Item) -> None:
-        super().__init__()
-        self.setObjectName("card")
-        if items:
-            self.fill(heading, *items)
-
-    def fill(self, heading: str, *items: Item) -> None:
-        """Lay out `items` (see `layout.column`); an empty heading takes no room."""
-        self.setAccessibleName(heading)
-        head = (headline(heading),) if heading else ()
-        self.setLayout(column(*head, *items, margin=theme.SPACE_L))
+def column(*items: Item, spacing: int = theme.SPACE_M, margin: int = 0) -> QVBoxLayout:
+    """Stack `items`; see `append`."""
+    made = append(QVBoxLayout(), *items)
+    made.setSpacing(spacing)
+    made.setContentsMargins(margin, margin, margin, margin)
+    return made
 
 
-def headline(said: str) -> QLabel:
-    """Return the heading of a card, as high with a link beside it as without."""
-    label = text(kind=TextStyle.HEADING, said=said)
-    label.setMinimumHeight(theme.LINK)
-    return label
+def row(*items: Item, spacing: int = theme.SPACE_M) -> QHBoxLayout:
+    """Put `items` side by side; see `append`."""
+    made = append(QHBoxLayout(), *items)
+    made.setSpacing(spacing)
+    made.setContentsMargins(0, 0, 0, 0)
+    return made
 
 
-class Label(QLabel):
-    """See `text`."""
-
-    def say(self, said: str) -> None:
-        """Show `said`; "" hides the label."""
-        self.setText(said)
-        self.setVisible(bool(said))
+def beside(picture: QWidget, *items: Item) -> QHBoxLayout:
+    """Put a glyph or face at the upper left of a column of texts."""
+    return row(column(picture, None), (column(*items, spacing=2), 1))
 
 
-def text(style: str = "", *, kind: TextStyle = TextStyle.BODY, said: str = "") -> Label:
-    """Return a label that shows its text as it is: names that others chose are never read as markup.
+def holder(layout: QLayout) -> QWidget:
+    """Return a widget that holds `layout`, so that it can be hidden as a whole."""
+    made = QWidget()
+    made.setLayout(layout)
+    return made
 
-    Args:
-        style: its colour: "muted", "error", "warning" or "good".
-    """
-    label = Label(said)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setObjectName(style)
-    label.setFont(theme.font(kind))
-    return label
+
+def stack(*items: Item, spacing: int = theme.SPACE_M, margin: int = 0) -> QWidget:
+    """Return a widget that holds a column of `items`."""
+    return holder(column(*items, spacing=spacing, margin=margin))
 
 
 def divider() -> QFrame:
@@ -146,6 +77,98 @@ def divider() -> QFrame:
 def divided(widgets: Iterable[QWidget]) -> list[QWidget]:
     """Return `widgets` with lines between them."""
     return [item for widget in widgets for item in (divider(), widget)][1:]
+
+
+class Label(QLabel):
+    """A label that takes no room while it is empty; `text` makes one."""
+
+    def say(self, said: str) -> None:
+        """Show `said`; "" hides the label."""
+        self.setText(said)
+        self.setVisible(bool(said))
+
+
+def text(said: str = "", *, style: TextStyle = TextStyle.BODY, colour: str = "") -> Label:
+    """Return a label that shows `said` as it is: names that others chose are never read as markup.
+
+    Args:
+        colour: a name in the style sheet: "muted", "error", "warning" or "good".
+    """
+    label = Label(said)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setObjectName(colour)
+    label.setFont(theme.font(style))
+    return label
+
+
+def muted(said: str = "") -> Label:
+    """Return a label for what is less important."""
+    return text(said, colour="muted")
+
+
+def caption(said: str = "") -> Label:
+    """Return a small label that explains something beside it."""
+    return text(said, style=TextStyle.CAPTION, colour="muted")
+
+
+def strong(said: str = "") -> Label:
+    """Return a label that stands out from the text around it."""
+    return text(said, style=TextStyle.STRONG)
+
+
+def headline(said: str) -> Label:
+    """Return the heading of a card, as high with a link beside it as without."""
+    label = text(said, style=TextStyle.HEADING)
+    label.setMinimumHeight(theme.LINK)
+    return label
+
+
+class Card(QFrame):
+    """A framed column with a heading, by which screen readers call it."""
+
+    def __init__(self, heading: str = "", *items: Item) -> None:
+        super().__init__()
+        self.setObjectName("card")
+        if items:
+            self.fill(heading, *items)
+
+    def fill(self, heading: str, *items: Item) -> None:
+        """Lay out `items` (see `column`); an empty heading takes no room."""
+        self.setAccessibleName(heading)
+        head = (headline(heading),) if heading else ()
+        self.setLayout(column(*head, *items, margin=theme.SPACE_L))
+
+
+class ContentArea(QWidget):
+    """A place on a page whose items are exchanged as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._content = QWidget()
+        self._column = column(self._content)
+        self.setLayout(self._column)
+
+    def show_items(self, *items: Item, spacing: int = theme.SPACE_M) -> None:
+        """Show a column of other items."""
+        content = stack(*items, spacing=spacing)
+        self._column.replaceWidget(self._content, content)
+        self._content.setParent(None)
+        self._content = content
+
+
+class PollTimer(QTimer):
+    """Calls `poll` again and again while it runs and `widget` is on the screen."""
+
+    def __init__(self, widget: QWidget, poll: Callable[[], object]) -> None:
+        super().__init__(widget)
+        self.timeout.connect(lambda: poll() if widget.isVisible() else None)
+
+    def run_while(self, is_needed: bool, every_ms: int = _POLL_MS) -> None:
+        if is_needed:
+            self.start(every_ms)
+        else:
+            self.stop()
 
 
 class Glyph(QWidget):
@@ -183,41 +206,41 @@ class StateIcon(QWidget):
 
 
 class Figure(QWidget):
-    """One number with its caption; a dash until the number is known."""
+    """A number that matters, large, with what it counts below it; a dash until the number is known."""
 
-    def __init__(self, caption: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self._value, self._caption = (
-            text(kind=TextStyle.FIGURE, said="–"),
-            text("muted", kind=TextStyle.CAPTION, said=caption),
-        )
+        self._value, self._name = text("–", style=TextStyle.FIGURE), caption(name)
         self._value.setWordWrap(False)
-        self._value.setAccessibleName(caption)
-        self.setLayout(column(self._value, self._caption, None, spacing=0))
+        self._value.setAccessibleName(name)
+        self.setLayout(column(self._value, self._name, None, spacing=0))
 
-    def say(self, value: str, caption: str = "") -> None:
-        """Show `value`; an empty `caption` leaves the present one."""
+    @property
+    def content(self) -> tuple[str, str]:
+        """The number and what it counts."""
+        return self._value.text(), self._name.text()
+
+    def say(self, value: str, name: str = "") -> None:
+        """Show `value`; an empty `name` leaves the present one."""
         self._value.setText(value)
-        if caption:
-            self._caption.setText(caption)
+        if name:
+            self._name.setText(name)
 
 
 def figure_row(*figures: Figure) -> QHBoxLayout:
+    """Put figures side by side, all equally wide."""
     return row(*((figure, 1) for figure in figures), spacing=theme.SPACE_S)
 
 
-_SIDE = 32
-
-
 class Placeholder(QWidget):
-    """A glyph, a line and a sentence in the middle of an empty place."""
+    """A glyph, a line and a sentence that says what to do, in the middle of an empty place."""
 
     def __init__(self, glyph: str, title: str, explanation: str = "") -> None:
         super().__init__()
-        self._title, self._explanation = text(kind=TextStyle.STRONG), text("muted")
+        self._title, self._explanation = strong(), muted()
         for label in (self._title, self._explanation):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        sign = row(None, Glyph(glyph, side=_SIDE), None)
+        sign = row(None, Glyph(glyph, side=_PLACEHOLDER_GLYPH), None)
         self.setLayout(column(sign, self._title, self._explanation, spacing=theme.SPACE_S, margin=theme.SPACE_XL))
         self.say(title, explanation)
 
@@ -227,18 +250,18 @@ class Placeholder(QWidget):
 
 
 class LoadingPlaceholder(Placeholder):
-    """Stands where an answer is waited for, until something else is said."""
+    """A placeholder for an answer that is still to come, until something else is said."""
 
     def __init__(self, glyph: str) -> None:
         super().__init__(glyph, "")
         self._is_over = False
-        self.note_failure(has_failed=False)
+        self.show_failure(has_failed=False)
 
     def say(self, title: str, explanation: str = "") -> None:
         self._is_over = True
         super().say(title, explanation)
 
-    def note_failure(self, *, has_failed: bool) -> None:
+    def show_failure(self, *, has_failed: bool) -> None:
         """Say whether the answer is still to come; a message of the page says why none came."""
         if not self._is_over:
             super().say(self.tr("Not loaded") if has_failed else self.tr("Loading…"))

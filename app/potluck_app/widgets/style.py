@@ -1,4 +1,4 @@
-"""What palettes cannot say: cards, buttons, fields, menus, as one style sheet.
+"""The style sheet: cards, buttons, fields and menus, which palettes cannot describe.
 
 Widgets say what they are with their object name: "card", "primary", "quiet", "muted", "error", ...
 """
@@ -61,7 +61,7 @@ def _surfaces(of: Colours) -> str:
 
 
 def _buttons(of: Colours) -> str:
-    """A focused control has a border of two pixels; its padding shrinks, so nothing moves."""
+    """Return the style of buttons. A focused one has a border of two pixels and less padding, so nothing moves."""
     inner = CONTROL - 2 * _BORDER
     focused = inner - 2 * (_FOCUS - _BORDER)
     return f"""

@@ -1,4 +1,4 @@
-"""One type scale, one spacing scale, one accent, in light and dark. Everything drawn takes its colours from here."""
+"""The sizes of texts, distances and colours of everything that is drawn, in light and dark."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from potluck_control.states import State
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
 
 SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL, SPACE_XXL = 4, 8, 12, 16, 24, 32  # logical pixels
-RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12  # of marks, controls, cards
+RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12  # corners of marks, controls and cards
 GLYPH = 18  # side of an icon beside text
 CONTROL = 36  # height of buttons and fields
 SCROLL_BAR = 8  # width
 LINK = 24  # height of buttons that look like a word in a heading
+PEOPLE_LIGHT = ("#1f6f8b", "#a03d6a", "#6a5acd", "#9a5b13", "#2e7d32", "#b0413e", "#4a6572", "#7b4fa3")
+PEOPLE_DARK = ("#6cc5e0", "#f099bf", "#b3a8ff", "#e9b26b", "#86d18a", "#ff9d94", "#a9c0cb", "#d3a9f2")
+"""A colour for each person; `window` is readable on it, 4.5:1. Nobody is known by colour alone."""
+_chosen: Colours | None = None  # None: follow the desktop
 
 
 class TextStyle(Enum):
-    """The type scale: factor on the desktop's own font, and weight."""
+    """The size and weight of a text: a factor on the desktop's own font, and a weight."""
 
     CAPTION = (0.9, QFont.Weight.Normal)
     BODY = (1.0, QFont.Weight.Normal)
@@ -29,17 +33,17 @@ class TextStyle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """Roles, not hues; contrast of text on window is above 7:1, of muted text above 4.5:1, in both themes."""
+    """Colours by role, not by hue. The contrast of text on `window` is above 7:1, of muted text above 4.5:1."""
 
     window: str
     sidebar: str
     card: str
-    hover: str  # under the pointer
-    chosen: str  # behind what is chosen; `accent` is readable on it
+    hover: str  # background under the pointer
+    chosen: str  # background of what is chosen; `accent` is readable on it
     text: str
     muted: str
     line: str
-    outline: str  # of controls; 3:1 against card and window
+    outline: str  # edges of controls; 3:1 against card and window
     accent: str
     on_accent: str
     serving: str
@@ -80,15 +84,9 @@ DARK = Colours(
     error="#ff8a80",
 )
 
-PEOPLE_LIGHT = ("#1f6f8b", "#a03d6a", "#6a5acd", "#9a5b13", "#2e7d32", "#b0413e", "#4a6572", "#7b4fa3")
-PEOPLE_DARK = ("#6cc5e0", "#f099bf", "#b3a8ff", "#e9b26b", "#86d18a", "#ff9d94", "#a9c0cb", "#d3a9f2")
-"""A colour for each person; `window` is readable on it, 4.5:1. Nobody is known by colour alone."""
-
-_chosen: Colours | None = None  # by the user; None: follow the desktop
-
 
 def choose(name: str) -> None:
-    """Choose "light", "dark", or "system" to follow the desktop."""
+    """Use the theme "light" or "dark", or follow the desktop with "system"."""
     global _chosen
     _chosen = {"light": LIGHT, "dark": DARK}.get(name)
 

@@ -1,8 +1,6 @@
-"""Starts the app at log-in: a value below the user's Run key, which Windows' own `reg.exe` sets.
+"""Starting the app at log-in: a value below the user's Run key, which Windows' own `reg.exe` sets.
 
 Tests under Wine run the same program. The task manager can switch an entry off without removing it.
-
-Where things are on Windows, as the installer and the uninstaller know them too (installer/windows/setup.nsi).
 """
 
 from __future__ import annotations
@@ -18,13 +16,16 @@ from potluck.errors import PotluckError
 
 RUN = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Run"
 APPROVED = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
-NAME = "Potluck"  # the uninstaller removes the same
+NAME = "Potluck"  # the uninstaller removes the entry of this name
 _LIMIT_S = 30.0
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+INSTALLATION = Path(potluck_app.__file__).parents[2]
+PACKAGE_FILE = INSTALLATION / "linux" / "potluck-headless.deb"
+LAUNCHER = INSTALLATION / "Potluck.exe"
 
 
 class Autostart:
-    """The entry of this app. `program`: how reg.exe is called."""
+    """The log-in entry of this app. `program`: the command that runs reg.exe."""
 
     def __init__(self, program: Sequence[str] = ("reg.exe",)) -> None:
         self._program = tuple(program)
@@ -36,7 +37,7 @@ class Autostart:
         return switched_off is None or int(switched_off[1], 16) % 2 == 0  # odd: the task manager switched it off
 
     def switch(self, command: str | None) -> None:
-        """Run `command` at log-in; None: nothing. Raises PotluckError."""
+        """Run `command` at log-in, or nothing if it is None. Raises PotluckError."""
         if self._ask("query", APPROVED, "/v", NAME) is not None:
             self._ask("delete", APPROVED, "/v", NAME, "/f")
         if command is not None:
@@ -58,11 +59,6 @@ class Autostart:
             creationflags=_NO_WINDOW,
         )
         return done.stdout if done.returncode == 0 else None
-
-
-INSTALLATION = Path(potluck_app.__file__).parents[2]
-PACKAGE_FILE = INSTALLATION / "linux" / "potluck-headless.deb"
-LAUNCHER = INSTALLATION / "Potluck.exe"
 
 
 def disk_folder() -> Path:

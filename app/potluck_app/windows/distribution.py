@@ -1,8 +1,8 @@
 """Potluck's own Linux in WSL2: Debian from Microsoft's list, with systemd and the package that the installer brought.
 
-Setting up looks what is there, decides on the next step, takes it, and looks again, so one that was interrupted goes
-on, and one that is complete does nothing. Windows' disks and programs are shut off from the Linux side: a daemon that
-speaks with strangers needs neither.
+Setting up reads the state, decides on the next step, performs it, and reads the state again. So a set-up that was
+interrupted goes on, and one that is complete does nothing. Windows' disks and programs are shut off from the Linux
+side: a daemon that speaks with strangers needs neither.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from potluck_app.windows.wsl import DISTRIBUTION, NOT_SET_UP, UnexplainedError, Wsl, WslError, explain
 
-OLDEST_WSL = (2, 4, 10)  # the first that installs under a name and into a folder of one's choice
-BASE = "Debian"  # as `wsl --list --online` calls it
+OLDEST_WSL = (2, 4, 10)  # the first version that lets us choose the name and folder
+BASE = "Debian"  # its name in `wsl --list --online`
 PACKAGE = "potluck-headless"
-INSTALL_LIMIT_S = 3600.0  # some hundred MB over somebody's line
+INSTALL_LIMIT_S = 3600.0  # some hundred MB may come over a slow line
 _MARK = "# written by Potluck"
 _CONFIGURATION = f"""\
 {_MARK}
@@ -49,13 +49,13 @@ apt-get -q --yes --no-install-recommends install /var/tmp/potluck.deb
 
 @dataclass(frozen=True, slots=True)
 class LinuxState:
-    """The state of our distribution. `wsl_version` 0: there is none."""
+    """The state of our distribution. `wsl_version` is 0 if there is none."""
 
     wsl_version: int = 0  # 1 or 2
     is_configured: bool = False
     init: str = ""
-    package: str = ""  # its version; empty: not installed
-    is_running: bool = False  # the daemon's service
+    package: str = ""  # the version of the package; "": not installed
+    is_running: bool = False  # whether the daemon's service runs
 
 
 class LinuxStep(Enum):
@@ -69,13 +69,13 @@ class LinuxStep(Enum):
 
 
 def check_wsl(wsl: Wsl) -> None:
-    """Raises WslError if WSL is missing, too old, or cannot run Linux."""
-    status = wsl.ask("--status")  # succeeds without virtualization, and says so
+    """Check WSL. Raises WslError if it is missing, too old, or cannot run Linux."""
+    status = wsl.run("--status")  # succeeds without virtualization, and says so
     if "aka.ms/enablevirtualization" in status:
         raise explain(status.encode())
     too_old = WslError("this version of WSL is too old", hint="run: wsl --update; then try again")
     try:
-        said = wsl.ask("--version")
+        said = wsl.run("--version")
     except UnexplainedError:
         raise too_old from None
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)  # the first line is about WSL itself, in any language
@@ -84,7 +84,7 @@ def check_wsl(wsl: Wsl) -> None:
 
 
 def read_state(wsl: Wsl) -> LinuxState:
-    """Raises WslError if WSL does not answer, or has ours under WSL 1."""
+    """Read the state of our distribution. Raises WslError if WSL does not answer, or runs it as WSL 1."""
     version = _wsl_version(wsl)
     if version == 0:
         return LinuxState()
@@ -122,11 +122,11 @@ def set_up(
     Args:
         package: the file for Debian, of `version`.
         folder: where Windows keeps the distribution's disk.
-        tell: called with each step, for people.
-        may_fetch: whether a missing distribution is fetched, some hundred megabytes.
+        tell: called with the name of each step, for people.
+        may_fetch: whether to fetch a missing distribution, some hundred megabytes.
 
     Raises:
-        WslError: a step failed, has no effect, or isn't allowed.
+        WslError: a step failed, had no effect, or isn't allowed.
     """
     check_wsl(wsl)
     before: LinuxStep | None = None
@@ -144,16 +144,16 @@ def _perform(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
     match step:
         case LinuxStep.INSTALL:
             folder.mkdir(parents=True, exist_ok=True)
-            wsl.ask(
+            wsl.run(
                 *("--install", BASE, "--name", DISTRIBUTION, "--location", str(folder)),
                 *("--version", "2", "--no-launch", "--web-download"),
                 limit_s=INSTALL_LIMIT_S,
             )
         case LinuxStep.CONFIGURE:
             wsl.inside("/bin/sh", "-c", _CONFIGURE, stdin=_CONFIGURATION.encode())
-            wsl.ask("--terminate", DISTRIBUTION)
+            wsl.run("--terminate", DISTRIBUTION)
         case LinuxStep.RESTART:
-            wsl.ask("--terminate", DISTRIBUTION)
+            wsl.run("--terminate", DISTRIBUTION)
         case LinuxStep.PACKAGE:
             wsl.inside("/bin/sh", "-c", _ADD_PACKAGE, stdin=package, limit_s=INSTALL_LIMIT_S)
         case LinuxStep.START:
@@ -161,11 +161,11 @@ def _perform(wsl: Wsl, step: LinuxStep, package: Path, folder: Path) -> None:
 
 
 def _wsl_version(wsl: Wsl) -> int:
-    """Return the WSL version of our distribution; 0: there is none."""
+    """Return the WSL version of our distribution; 0 if there is none."""
     try:
-        lines = wsl.ask("--list", "--verbose").splitlines()
+        lines = wsl.run("--list", "--verbose").splitlines()
     except WslError as error:
-        if "WSL_E_DEFAULT_DISTRO_NOT_FOUND" in error.message:  # there is none at all
+        if "WSL_E_DEFAULT_DISTRO_NOT_FOUND" in error.message:  # no distribution is installed
             return 0
         raise
     for line in lines:

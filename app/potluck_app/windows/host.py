@@ -1,10 +1,10 @@
-"""The app on Windows: it sets up the daemon's Linux, and tells the daemon about the user.
+"""The app on Windows: it sets up the daemon's Linux, reports the user to the daemon, and ends the Linux at the end.
 
-Quitting on Windows, where nothing keeps the daemon's Linux alive after the app, so the daemon finishes first.
+Nothing keeps the Linux alive after the app, so on quitting the daemon finishes first:
 
 quit -> the daemon drains, as by `potluck drain`; the tray shows how far it is
-it has ended -> the Linux is ended, whose memory Windows has back at once -> done
-quit again -> done at once; "Keep serving" -> all of it is taken back
+the daemon has ended -> the Linux is ended, and Windows has its memory back at once -> done
+quit again -> done at once; "Keep serving" -> quitting is cancelled
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from pathlib import Path
 
 from potluck_control.api import schema
 from potluck_control.api.client import ControlClient, Line
-from potluck_control.api.schema import Status
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QObject, Signal
 
 from potluck.errors import PotluckError
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
-from potluck_app.windows import user_session as signals
+from potluck_app.windows import user_session
 from potluck_app.windows.autostart import PACKAGE_FILE, disk_folder
 from potluck_app.windows.distribution import set_up
 from potluck_app.windows.presence import PresenceReporter
 from potluck_app.windows.wsl import DISTRIBUTION, Wsl, WslError
 from potluck_app.words import sentences
 
+_STOP_S = 60.0  # `potluck stop` first gives a daemon that hangs the chance to end in order
+
 
 class _Step(Enum):
     STAYING = auto()
-    ASKED = auto()  # to drain
-    FINISHING = auto()  # a status has shown it
+    ASKED = auto()  # the daemon was asked to drain
+    FINISHING = auto()  # a status says that it drains
     ENDED = auto()
 
 
@@ -50,7 +51,7 @@ class QuitSequence(QObject):
         self._link, self._wsl, self._done = link, wsl, done
         self._step = _Step.STAYING
         self._linux_ended.connect(done)
-        link.status_changed.connect(self._hear)
+        link.status_changed.connect(self._follow_status)
         link.went_away.connect(lambda _: self._end_linux())
 
     def press(self) -> None:
@@ -61,7 +62,7 @@ class QuitSequence(QObject):
         self._step = _Step.ASKED
         self._link.call(schema.DRAIN, schema.DrainParams(), failed=lambda _: self._done())
 
-    def _hear(self, status: Status) -> None:
+    def _follow_status(self, status: schema.Status) -> None:
         is_finishing = status.state is State.DRAINING and status.reason is Reason.SHUTDOWN
         if self._step is _Step.ASKED and is_finishing:
             self._step = _Step.FINISHING
@@ -77,12 +78,9 @@ class QuitSequence(QObject):
 
     def _terminate(self) -> None:
         with suppress(PotluckError):  # then Windows ends it, a little later
-            self._wsl.ask("--terminate", DISTRIBUTION)
+            self._wsl.run("--terminate", DISTRIBUTION)
         with suppress(RuntimeError):  # the app may end first
             self._linux_ended.emit()
-
-
-_STOP_S = 60.0  # `potluck stop` first gives a daemon that hangs the chance to end in order
 
 
 class WslStarter(Starter):
@@ -98,7 +96,7 @@ class WslStarter(Starter):
         threading.Thread(target=self._work, name="set-up", daemon=True).start()
 
     def start_unasked(self) -> None:
-        """Leave it to the button to fetch a Linux."""
+        """Start the daemon; only the button fetches a Linux."""
         threading.Thread(target=self._work, kwargs={"may_fetch": False}, name="start", daemon=True).start()
 
     def restart(self) -> None:
@@ -125,8 +123,8 @@ class WslStarter(Starter):
 
 
 def report_presence(link: DaemonLink, line: Line) -> PresenceReporter:
-    """Report what Windows knows of its user, while the daemon answers."""
-    agent = PresenceReporter(ControlClient(line), signals.read_session)
+    """Report what Windows knows of its user, for as long as the daemon answers."""
+    agent = PresenceReporter(ControlClient(line), user_session.read_session)
     link.agreed.connect(lambda _: agent.is_connected.set())
     link.went_away.connect(lambda _: agent.is_connected.clear())
     agent.start()

@@ -1,4 +1,4 @@
-"""Reaches a daemon in WSL2 from Windows: a connection is the input and output of a command.
+"""A connection from Windows to a daemon in WSL2: the input and output of a command.
 
 Windows cannot reach the daemon's Unix socket. `wsl.exe ... potluck control` joins its input and output with that
 socket, as `docker system dial-stdio` does, so no port is open and no token lies in a file. Starting the command takes
@@ -28,7 +28,7 @@ _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open a 
 
 
 class PipedLine:
-    """Makes connections by `command`. `explain` turns the output of a failed command into an error for people."""
+    """Connections through `command`. `explain` turns the output of a failed command into an error for people."""
 
     def __init__(self, command: Sequence[str], explain: Callable[[bytes], PotluckError]) -> None:
         self._command = tuple(command)
@@ -78,10 +78,10 @@ class PipedLine:
 
 
 class _Command:
-    """One running command. Attributes: stream: its input and output."""
+    """One running command. `stream` is its input and output."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        pipe = subprocess.PIPE  # standard error holds a line at most, so it is read at the end
+        pipe = subprocess.PIPE  # standard error holds a line at most, so it is read last
         self._process = subprocess.Popen(
             command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=_NO_WINDOW
         )
@@ -101,7 +101,7 @@ class _Command:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         printed = b""
-        if not self.output.first.startswith((b"{", b"HTTP/")):  # the daemon's
+        if not self.output.first.startswith((b"{", b"HTTP/")):  # it is the daemon's answer
             printed = self.output.first + self._process.stdout.read(_MAX_COMPLAINT_BYTES)
         return printed + self._process.stderr.read(_MAX_COMPLAINT_BYTES)
 
@@ -121,8 +121,8 @@ class _Output(io.RawIOBase):
     """The output of a command.
 
     Attributes:
-        timeout_s: of each reading.
-        first: what was read first, an answer or a complaint of wsl.exe.
+        timeout_s: limit of each reading.
+        first: the bytes that came first: an answer, or a complaint of wsl.exe.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""What Windows knows of its user, asked through its own libraries: idle time, full screen, power, programs, Steam.
+"""What Windows knows of its user, read from its own libraries: idle time, full screen, power, programs, Steam.
 
 Everything here is about the session of the user who runs the app; a service would see nothing of it. Values and
 meanings: Microsoft's documentation of GetLastInputInfo, SHQueryUserNotificationState and GetForegroundWindow.
@@ -16,7 +16,7 @@ import psutil
 
 
 class Attention(IntEnum):
-    """QUERY_USER_NOTIFICATION_STATE: whether Windows would show the user a message now."""
+    """Whether Windows would show the user a message now (QUERY_USER_NOTIFICATION_STATE)."""
 
     UNKNOWN = 0
     NOT_PRESENT = 1  # locked, screen saver, or another user's session is shown
@@ -30,24 +30,24 @@ class Attention(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserSession:
-    """One look at the user's session."""
+    """The state of the user's session at one moment."""
 
     idle_s: float
     attention: Attention
-    foreground: str  # file name of the program in front, in lower case; empty: none, or not ours to know
+    foreground: str  # file name of the program in front, in lower case; "": none, or another user's
     programs: frozenset[str]  # file names of all that run, in lower case
     is_on_battery: bool
-    steam_game: str  # name of what Steam has started; empty: nothing
+    steam_game: str  # name of the game that Steam has started; "": none
 
 
 class LastInput(ctypes.Structure):
-    """LASTINPUTINFO."""
+    """The time of the last input (LASTINPUTINFO)."""
 
     _fields_ = (("cbSize", ctypes.c_uint32), ("dwTime", ctypes.c_uint32))
 
 
 def read_session() -> UserSession:
-    """Look at the user's session, which takes about ten milliseconds for the list of programs."""
+    """Read the state of the session, which takes about ten milliseconds for the list of programs."""
     names = {item.pid: _file_name(item.info["name"]) for item in psutil.process_iter(["name"])}
     battery = psutil.sensors_battery()
     return UserSession(

@@ -1,7 +1,8 @@
-"""Runs `wsl.exe` and says in a sentence what it complains about.
+"""Runs `wsl.exe`, and explains in a sentence what it complains about.
 
-Its messages are in Windows' language and mostly in UTF-16; what a program in Linux prints comes through as it is. So
-they are known by their error codes and addresses, which are the same everywhere (microsoft/WSL, localization).
+Its messages are in Windows' language and mostly in UTF-16, while the output of a program in Linux comes through as it
+is. So complaints are recognised by their error codes and addresses, which are the same everywhere (microsoft/WSL,
+localization).
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from pathlib import Path
 from potluck.errors import PotluckError
 from potluck_app.windows.piped_line import PipedLine
 
-DISTRIBUTION = "Potluck"  # our own: nobody else's Linux is touched, and it can be removed as a whole
+DISTRIBUTION = "Potluck"  # a Linux of our own, so that no other is touched, and that can be removed as a whole
 NOT_SET_UP = b"WSL_E_DISTRO_NOT_FOUND"
-QUICK_S = 60.0  # for what only asks; the first call of a day starts a virtual machine
+QUICK_S = 60.0  # limit of a mere question; the first call of a day starts a virtual machine
 
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-_MAX_SAID = 300  # letters of a message that we do not know
+_MAX_SAID = 300  # longest part of an unknown message that is shown
 _PREPARE = "as administrator, run: wsl --install --no-distribution; then restart Windows"
 _KNOWN: tuple[tuple[str, str, str], ...] = (
     (
@@ -59,21 +60,21 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
 
 
 class WslError(PotluckError):
-    """WSL does not do it; `hint` says what the user can do."""
+    """WSL failed; `hint` says what the user can do."""
 
 
 class UnexplainedError(WslError):
-    """WSL failed, and its words are none that are known here."""
+    """WSL failed, with a message that is not known here."""
 
 
 class Wsl:
-    """Runs wsl.exe. `program`: how it is called."""
+    """A way to run wsl.exe. `program`: the command that runs it."""
 
     def __init__(self, program: Sequence[str] | None = None) -> None:
         self._program = tuple(program) if program is not None else (_find(),)
 
-    def ask(self, *arguments: str, stdin: bytes | Path | None = None, limit_s: float = QUICK_S) -> str:
-        """Run wsl.exe and return what it prints. `stdin`: bytes or a file for its input. Raises WslError."""
+    def run(self, *arguments: str, stdin: bytes | Path | None = None, limit_s: float = QUICK_S) -> str:
+        """Run wsl.exe, and return its output. `stdin`: bytes or a file for its input. Raises WslError."""
         try:
             done = self._run(arguments, stdin, limit_s)
         except FileNotFoundError:
@@ -86,8 +87,8 @@ class Wsl:
         return decode(done.stdout)
 
     def inside(self, *command: str, stdin: bytes | Path | None = None, limit_s: float = QUICK_S) -> str:
-        """Run a command as root in our distribution and return what it prints."""
-        return self.ask(*_in_linux("root", command), stdin=stdin, limit_s=limit_s)
+        """Run a command as root in our distribution, and return its output."""
+        return self.run(*_in_linux("root", command), stdin=stdin, limit_s=limit_s)
 
     def line(self) -> PipedLine:
         """Return the way to the daemon in our distribution."""
@@ -125,7 +126,7 @@ def explain(said: bytes) -> WslError:
 
 
 def _find() -> str:
-    """Find wsl.exe by its place, for a folder on PATH could hold another program of that name."""
+    """Return the path of wsl.exe in Windows' own folder, because a folder on PATH could hold another program."""
     system = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "wsl.exe")
     return str(system) if system.exists() else shutil.which("wsl.exe") or str(system)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_app.words import formats as numbers
+from potluck_app.words import formats
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _BUILDS = {
@@ -22,17 +22,17 @@ def getting_ready(step: str) -> str:
 
 def download_progress(done: int, total: int, bytes_per_s: float, left_s: float | None) -> str:
     """Return how far a download is, how fast, and how long it will take, as far as that is known."""
-    parts = [tr("{used} of {all}").format(used=numbers.size(done), all=numbers.size(total))]
+    parts = [tr("{used} of {all}").format(used=formats.size(done), all=formats.size(total))]
     if bytes_per_s > 0.0:
-        parts.append(tr("{size}/s").format(size=numbers.size(round(bytes_per_s))))
+        parts.append(tr("{size}/s").format(size=formats.size(round(bytes_per_s))))
     if left_s is not None:
-        parts.append(tr("about {time} left").format(time=numbers.duration(left_s)))
+        parts.append(tr("about {time} left").format(time=formats.duration(left_s)))
     return " · ".join(parts)
 
 
 def download_sizes(download_bytes: int, disk_bytes: int) -> str:
     said = tr("Downloads up to {download} and takes {disk} on the disk.")
-    return said.format(download=numbers.size(download_bytes), disk=numbers.size(disk_bytes))
+    return said.format(download=formats.size(download_bytes), disk=formats.size(disk_bytes))
 
 
 def variant(name: str) -> str:

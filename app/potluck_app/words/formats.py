@@ -1,7 +1,4 @@
-"""Numbers with their units, as the user's language writes them.
-
-Times of day and dates, as the user's language writes them.
-"""
+"""Numbers with their units, dates and times, as the user's language writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from potluck import formatting
 from potluck_app.words.language import tr
 
 duration = formatting.duration
-_MANY_POINTS = 10_000_000  # as many as fit beside other figures
+_MANY_POINTS = 10_000_000  # fewer fit beside other figures in full
 
 
 def number(value: float, decimals: int = 0) -> str:
@@ -33,11 +30,6 @@ def points(amount: int) -> str:
 
 def energy(watt_hours: float) -> str:
     return f"{number(watt_hours / 1000, 1)} kWh" if watt_hours >= 1000 else f"{number(watt_hours)} Wh"
-
-
-def cost(amount: float) -> str:
-    """Return an amount in the currency in which the user gave the price."""
-    return number(amount, 2)
 
 
 def size(num_bytes: float) -> str:

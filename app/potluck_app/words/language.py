@@ -24,7 +24,7 @@ def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:  # noqa: N802 (the name 
 
 
 def install(application: QCoreApplication, locale: QLocale | None = None) -> None:
-    """Load the texts of a language, for what is made from then on. `locale` None: the desktop's."""
+    """Load the texts of a language, for what is made from then on. `locale`: None for the desktop's."""
     wanted = locale or QLocale.system()
     if wanted.language() is QLocale.Language.C:
         wanted = QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom)
@@ -32,13 +32,14 @@ def install(application: QCoreApplication, locale: QLocale | None = None) -> Non
         application.removeTranslator(before)
         before.deleteLater()
     translator = QTranslator(application)
-    if not translator.load(wanted, "potluck", "_", str(_folder())):
-        translator.load("potluck_en", str(_folder()))
+    folder = str(resource_folder("translations"))
+    if not translator.load(wanted, "potluck", "_", folder):
+        translator.load("potluck_en", folder)
     QLocale.setDefault(wanted)
     application.installTranslator(translator)
 
 
-def _folder() -> Path:
-    """Return the folder of the translations: in the package of a wheel, in resources/ of a checkout."""
-    packaged = Path(__file__).parents[1] / "translations"
-    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / "translations"
+def resource_folder(name: str) -> Path:
+    """Return a folder of files that the app reads: in the package of a wheel, in resources/ of a checkout."""
+    packaged = Path(__file__).parents[1] / name
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "resources" / name

@@ -8,13 +8,13 @@ from itertools import pairwise
 from potluck_control.api.schema import SwarmStatus
 
 from potluck import formatting
-from potluck_app.words import formats as numbers
+from potluck_app.words import formats
 from potluck_app.words.language import tr
 
 Layer = tuple[int, ...] | None
 """The places in the list of people of those who serve a layer, one for each computer; None: not known."""
 STRANGER = -1  # the place of somebody who is not in the list
-_WORTH_SAYING = 0.01  # of what a swarm can do
+_WORTH_SAYING = 0.01  # smallest share of a swarm's capacity to mention
 
 
 def model(name: str) -> str:
@@ -50,7 +50,7 @@ def coverage(counts: Sequence[int], num_blocks: int) -> str:
 def speed_for_you(swarm: SwarmStatus) -> str:
     """Return how fast answers come to this person; empty while nobody looks whether they come at all."""
     speed = swarm.speed_for_you
-    return tr("About {rate} for you.").format(rate=numbers.rate(speed.tokens_per_s)) if speed is not None else ""
+    return tr("About {rate} for you.").format(rate=formats.rate(speed.tokens_per_s)) if speed is not None else ""
 
 
 def one_more(swarm: SwarmStatus) -> str:
@@ -68,7 +68,7 @@ def one_more(swarm: SwarmStatus) -> str:
         said = tr("One more computer would serve layers {layers} and let {percent} % more answers run at once.")
     else:
         said = tr("One more computer would serve layers {layers}, in case another one leaves.")
-    return said.format(layers=span(start, end), percent=numbers.number(100 * known.gain))
+    return said.format(layers=span(start, end), percent=formats.number(100 * known.gain))
 
 
 def _thin(counts: Sequence[int]) -> str:

@@ -10,10 +10,8 @@ from potluck_control.methods.earnings import Group
 from potluck_control.methods.members import Member, MembersList, SeenServer
 from potluck_control.states import Reason, State
 
-from potluck_app.words import formats as numbers
-from potluck_app.words import layers, states
+from potluck_app.words import formats, layers, states
 from potluck_app.words.language import tr
-from potluck_app.words.layers import STRANGER, Layer
 
 _MOST_NAMED = 3
 
@@ -31,7 +29,7 @@ def guest_notice(status: Status) -> str:
 
 
 def stable_part(found: MembersList) -> MembersList:
-    """Return the list without what changes all the time, to draw controls anew only where that is needed."""
+    """Return the list without its constantly changing parts, to redraw controls only when they change."""
     return structs.replace(found, servers=(), servers_at=None, leader_heard_at=None)
 
 
@@ -50,18 +48,18 @@ def current_work(member: Member, found: MembersList, own: Status | None) -> str:
     online = [server for server in seen if server.state == "online"]
     if not online:
         said = {"joining": tr("Getting ready"), "offline": tr("Stepped aside")}
-        absent = tr("Getting ready") if member.is_you else tr("Away")  # it serves: the others learn it in a moment
+        absent = tr("Getting ready") if member.is_you else tr("Away")  # the directory learns of it in a moment
         return said.get(seen[0].state, absent) if seen else absent
     spans = ", ".join(dict.fromkeys(layers.span(server.start, server.end) for server in online))
     is_one = len(online) == 1 and online[0].end - online[0].start == 1
     parts = [(tr("Serves layer {layers}") if is_one else tr("Serves layers {layers}")).format(layers=spans)]
     pings = [server.ping_s for server in online if server.ping_s is not None]
     if pings and not member.is_you:
-        parts.append(tr("{time} ms away").format(time=numbers.number(1000 * min(pings), 1 if min(pings) < 0.01 else 0)))
+        parts.append(tr("{time} ms away").format(time=formats.number(1000 * min(pings), 1 if min(pings) < 0.01 else 0)))
     return " · ".join(parts)
 
 
-def served_by(found: MembersList | None, swarm: SwarmStatus) -> list[Layer]:
+def served_by(found: MembersList | None, swarm: SwarmStatus) -> list[layers.Layer]:
     """Return for each layer the places of the people who serve it now, one for each computer.
 
     Args:
@@ -69,13 +67,13 @@ def served_by(found: MembersList | None, swarm: SwarmStatus) -> list[Layer]:
     """
     if found is None:
         is_known = len(swarm.coverage) == swarm.num_blocks
-        return [(STRANGER,) * count for count in swarm.coverage] if is_known else [None] * swarm.num_blocks
+        return [(layers.STRANGER,) * count for count in swarm.coverage] if is_known else [None] * swarm.num_blocks
     places = places_of(found)
     owners = {machine.peer_id: places[member.id] for member in found.members for machine in member.machines}
     others = [each for each in found.servers if each.state == "online" and each.peer_id != swarm.peer_id]
-    spans = [(owners.get(server.peer_id, STRANGER), range(server.start, server.end)) for server in others]
-    if swarm.peer_id is not None and swarm.span is not None:  # which the directory learns later
-        spans.append((owners.get(swarm.peer_id, STRANGER), range(*swarm.span)))
+    spans = [(owners.get(server.peer_id, layers.STRANGER), range(server.start, server.end)) for server in others]
+    if swarm.peer_id is not None and swarm.span is not None:  # the directory learns of this computer later
+        spans.append((owners.get(swarm.peer_id, layers.STRANGER), range(*swarm.span)))
     return [tuple(sorted(place for place, span in spans if layer in span)) for layer in range(swarm.num_blocks)]
 
 

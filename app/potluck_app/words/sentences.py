@@ -1,9 +1,7 @@
-"""Sentences made of what the daemon says: failures with advice, and names that fit on a button.
+"""What the daemon says, in the user's language, and sentences made of it.
 
-What the daemon says, in the user's language.
-
-Its sentences are data: a template, which is the key of the translation, and arguments. `.ci/translations` collects the
-templates from the source of the daemon and the library. What no translation covers is shown in English.
+The daemon's sentences are data: a template, which is the key of the translation, and arguments. `.ci/translations`
+collects the templates from the source of the daemon and the library. What has no translation is shown in English.
 """
 
 from __future__ import annotations
@@ -16,11 +14,10 @@ from PySide6.QtCore import QLocale
 
 from potluck.errors import PotluckError
 from potluck.sentences import Argument, Blocks, Sentence, Size, filled
-from potluck_app.words import formats as numbers
-from potluck_app.words import layers
+from potluck_app.words import formats, layers
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
-_REPHRASED = {  # what the app says instead: there are buttons instead of commands
+_REPHRASED = {  # the app's own wording, because it has buttons where the daemon names commands
     "The engine is not set up yet": QT_TRANSLATE_NOOP("", "The compute engine is not set up yet"),
     "Can't tell whether you're away, so not serving": QT_TRANSLATE_NOOP(
         "", "Can't tell whether you're away, so not serving. Turn off “Only while I'm away” to serve anyway"
@@ -38,11 +35,12 @@ _REPHRASED = {  # what the app says instead: there are buttons instead of comman
     ),
 }
 _SHORTEST = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
+_MAX_NAME = 40  # longest name of a program on a button
 
 
 def translated(said: Sentence) -> str:
     """Return the sentence in the user's language; names in it stay as they are."""
-    return _translated(said, QLocale().name())  # a status repeats the sentences of the one before
+    return _translated(said, QLocale().name())  # cached, because each status repeats the sentences of the one before
 
 
 @functools.lru_cache(maxsize=256)
@@ -51,7 +49,7 @@ def _translated(said: Sentence, _language: str) -> str:
         return said.text
     try:
         return filled(tr(_REPHRASED.get(said.id, said.id)), {name: _shown(of) for name, of in said.arguments.items()})
-    except (KeyError, OverflowError):  # a newer daemon's arguments
+    except (KeyError, OverflowError):  # a newer daemon's arguments may differ
         return said.text
 
 
@@ -62,16 +60,13 @@ def _shown(argument: Argument) -> str:
         case Sentence():
             return translated(argument)
         case Size(num_bytes):
-            return numbers.size(num_bytes)
+            return formats.size(num_bytes)
         case Blocks(start, end):
             return layers.span(start, end)
         case float():
-            return numbers.number(argument, _SHORTEST)
+            return formats.number(argument, _SHORTEST)
         case _:  # a whole number may be a port or a code, which has no separators
             return str(argument)
-
-
-_MAX_NAME = 40  # letters of a program's name on a button
 
 
 def failure(error: PotluckError) -> str:

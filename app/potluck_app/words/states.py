@@ -1,7 +1,4 @@
-"""The daemon's state in short texts: its name, the reason, what ends it, and what a button offers.
-
-The pauses that a person can choose, for the window and the menu alike.
-"""
+"""The daemon's state in short texts: its name, the reason, what ends it, and the pauses that a person can choose."""
 
 from __future__ import annotations
 
@@ -12,21 +9,47 @@ from enum import Enum
 from potluck_control.api.schema import PauseParams, ProbeState, ProbeStatus, Status, UseStatus
 from potluck_control.states import Reason, State
 
-from potluck_app.words import formats as dates
-from potluck_app.words import formats as numbers
-from potluck_app.words import sentences
+from potluck_app.words import formats, sentences
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
-from potluck_app.words.sentences import translated
 
 HOUR_S = 3600.0
 MORNING = datetime.time(8)
 _PAUSED = (Reason.USER, Reason.TIMER)
 _AT_REST = (Reason.SHUTDOWN, Reason.NO_ENGINE, Reason.INVITE_OVER, Reason.REMOVED)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY)
+TITLES = {
+    State.IDLE: QT_TRANSLATE_NOOP("", "Not serving"),
+    State.STARTING: QT_TRANSLATE_NOOP("", "Starting"),
+    State.JOINING: QT_TRANSLATE_NOOP("", "Joining the swarm"),
+    State.SERVING: QT_TRANSLATE_NOOP("", "Serving"),
+    State.DRAINING: QT_TRANSLATE_NOOP("", "Stepping aside"),
+    State.YIELDED: QT_TRANSLATE_NOOP("", "Stepped aside"),
+    State.PAUSED: QT_TRANSLATE_NOOP("", "Paused"),
+    State.ERROR: QT_TRANSLATE_NOOP("", "Something failed"),
+    State.UNKNOWN: QT_TRANSLATE_NOOP("", "Running"),  # the sentence of a newer daemon says more
+}
+_SERVES_AGAIN = (
+    QT_TRANSLATE_NOOP("", "Serves again at {time}."),
+    QT_TRANSLATE_NOOP("", "Serves again {condition}."),
+)
+_ENDINGS = {
+    State.SERVING: (
+        QT_TRANSLATE_NOOP("", "Full speed again at {time}."),
+        QT_TRANSLATE_NOOP("", "Full speed again {condition}."),
+    ),
+    State.ERROR: (
+        QT_TRANSLATE_NOOP("", "Tries again at {time}."),
+        QT_TRANSLATE_NOOP("", "Tries again {condition}."),
+    ),
+}
+_RULES = (
+    *(Reason.SCHEDULE, Reason.USER_ACTIVE, Reason.OTHER_USER, Reason.BATTERY, Reason.METERED, Reason.HEAT),
+    *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.DISK),
+)
 
 
 class PauseChoice(Enum):
-    """The value is what is written on it, in English."""
+    """A pause that a person can choose. The value is its text in English."""
 
     HOUR = QT_TRANSLATE_NOOP("", "Pause for an hour")
     MORNING = QT_TRANSLATE_NOOP("", "Pause until tomorrow, {time}")
@@ -67,38 +90,6 @@ def _seconds_to_morning(now: datetime.datetime) -> float:
     """Return the seconds to tomorrow's morning; `timestamp` takes a time without a zone as local, with summer time."""
     morning = datetime.datetime.combine(now.date() + datetime.timedelta(days=1), MORNING)
     return morning.timestamp() - now.timestamp()
-
-
-TITLES = {
-    State.IDLE: QT_TRANSLATE_NOOP("", "Not serving"),
-    State.STARTING: QT_TRANSLATE_NOOP("", "Starting"),
-    State.JOINING: QT_TRANSLATE_NOOP("", "Joining the swarm"),
-    State.SERVING: QT_TRANSLATE_NOOP("", "Serving"),
-    State.DRAINING: QT_TRANSLATE_NOOP("", "Stepping aside"),
-    State.YIELDED: QT_TRANSLATE_NOOP("", "Stepped aside"),
-    State.PAUSED: QT_TRANSLATE_NOOP("", "Paused"),
-    State.ERROR: QT_TRANSLATE_NOOP("", "Something failed"),
-    State.UNKNOWN: QT_TRANSLATE_NOOP("", "Running"),  # a newer daemon's own sentence says the rest
-}
-_SERVES_AGAIN = (
-    QT_TRANSLATE_NOOP("", "Serves again at {time}."),
-    QT_TRANSLATE_NOOP("", "Serves again {condition}."),
-)
-_ENDINGS = {
-    State.SERVING: (
-        QT_TRANSLATE_NOOP("", "Full speed again at {time}."),
-        QT_TRANSLATE_NOOP("", "Full speed again {condition}."),
-    ),
-    State.ERROR: (
-        QT_TRANSLATE_NOOP("", "Tries again at {time}."),
-        QT_TRANSLATE_NOOP("", "Tries again {condition}."),
-    ),
-}
-
-_RULES = (
-    *(Reason.SCHEDULE, Reason.USER_ACTIVE, Reason.OTHER_USER, Reason.BATTERY, Reason.METERED, Reason.HEAT),
-    *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.DISK),
-)
 
 
 def away() -> str:
@@ -143,8 +134,8 @@ def tooltip(status: Status | None, reason: str = "") -> str:
         return f"Potluck\n{title(status, reason)}"
     heading = title(status)
     gives = status.state is State.SERVING and status.tokens_per_s >= 0.05
-    speed = f", {numbers.rate(status.tokens_per_s)}" if gives else ""
-    lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", translated(status.text), ending(status))
+    speed = f", {formats.rate(status.tokens_per_s)}" if gives else ""
+    lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", sentences.translated(status.text), ending(status))
     return "\n".join(line for line in lines if line)
 
 
@@ -154,13 +145,13 @@ def ending(status: Status) -> str:
         left = tr("%n session(s) left", "", status.sessions)
         if status.until is None:
             return f"{left}."
-        return tr("{left}. Shuts down by {time}.").format(left=left, time=dates.clock(status.until))
+        return tr("{left}. Shuts down by {time}.").format(left=left, time=formats.clock(status.until))
     if is_paused(status):  # its text says what else would end it
-        return "" if status.until is None else tr("The pause ends at {time}.").format(time=dates.clock(status.until))
+        return "" if status.until is None else tr("The pause ends at {time}.").format(time=formats.clock(status.until))
     at, when = _ENDINGS.get(status.state, _SERVES_AGAIN)
     if status.until is not None:
-        return tr(at).format(time=dates.clock(status.until))
-    return tr(when).format(condition=translated(status.ends)) if status.ends else ""
+        return tr(at).format(time=formats.clock(status.until))
+    return tr(when).format(condition=sentences.translated(status.ends)) if status.ends else ""
 
 
 def resume(status: Status) -> str:
@@ -206,14 +197,14 @@ def traffic_today(used: UseStatus) -> str:
     if used.sent_bytes + used.received_bytes < 1000:
         return ""
     said = tr("Today: {sent} sent, {received} received")
-    return said.format(sent=numbers.size(used.sent_bytes), received=numbers.size(used.received_bytes))
+    return said.format(sent=formats.size(used.sent_bytes), received=formats.size(used.received_bytes))
 
 
 def memory(status: Status) -> str:
     load = status.load
     limit = load.memory_limit_bytes or load.memory_total_bytes
-    used = numbers.size(load.memory_used_bytes)
-    return tr("{used} of {all}").format(used=used, all=numbers.size(limit)) if limit else used
+    used = formats.size(load.memory_used_bytes)
+    return tr("{used} of {all}").format(used=used, all=formats.size(limit)) if limit else used
 
 
 def past_state(of: State, reason: Reason) -> str:

@@ -13,7 +13,6 @@ from helpers.screen import button, buttons, confirm, shown
 from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from msgspec import structs
 from potluck_app.pages.chat import answer, bubble
-from potluck_app.pages.chat import bubble as markdown
 from potluck_app.pages.chat.answer import ConversationMessage
 from potluck_app.pages.chat.bubble import Bubble, MessageCode, blocks
 from potluck_app.pages.chat.conversations import ConversationFolder
@@ -208,7 +207,7 @@ def test_a_failure_of_the_gateway_is_said_in_the_language_of_the_user() -> None:
             ({"message": said.text, "potluck": builtins(said)}, "Schicht 4 ist weg. Warte auf einen Server."),
             ({"message": "wrong key"}, "Wrong key."),  # of an older gateway
         ):
-            assert answer._understand(encode({"error": error}))[1] == german
+            assert answer._decode_event(encode({"error": error}))[1] == german
 
 
 def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words, wait: Wait) -> None:
@@ -309,7 +308,7 @@ def test_what_can_be_done_with_a_message_shows_under_the_pointer_and_with_the_ke
     bubble = page.findChildren(Bubble)[-1]
     assert bubble._veil.opacity() == 0.0
     copy = button(bubble, "Copy the answer")
-    assert copy in page.stops(), "Tab reaches it"
+    assert copy in page.tab_stops(), "Tab reaches it"
     copy.setFocus()
     assert bubble._veil.opacity() == 1.0
 
@@ -496,7 +495,7 @@ def test_a_growing_answer_looks_at_its_end_as_if_it_had_come_at_once(qtbot: QtBo
 
 def test_a_new_token_changes_only_the_last_paragraph(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    draw = markdown.as_html
+    draw = bubble.as_html
     monkeypatch.setattr(bubble, "as_html", lambda said: drawn.append(said) or draw(said))
     answer = Bubble("demo", is_question=False)
     qtbot.addWidget(answer)

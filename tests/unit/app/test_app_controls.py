@@ -6,7 +6,7 @@ from helpers.controls import controls, faults_of, page_faults, roll, unfold
 from helpers.fake_link import FakeLink
 from helpers.screen import button, press, shown
 from msgspec import structs
-from potluck_app.pages import calls as waits
+from potluck_app.pages import calls
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.page import Fold, Page
 from potluck_app.shell.window import MainWindow
@@ -85,7 +85,7 @@ def test_what_the_walk_over_the_controls_would_find(qtbot: QtBot) -> None:
 def test_a_focused_number_changes_by_its_arrow_keys_alone(qtbot: QtBot) -> None:
     box = NumberBox("%")
     box.setAccessibleName("Part")
-    page = holder(column(text(said="Part"), box))
+    page = holder(column(text("Part"), box))
     qtbot.addWidget(page)
     page.show()
     box.show_value(50, 0, 100, is_whole=True)
@@ -113,7 +113,8 @@ def test_a_page_opens_at_its_top_with_the_keyboard_there(qtbot: QtBot) -> None:
     assert window.page.verticalScrollBar().value() == 0
     assert window.focusWidget() is window.page
     qtbot.keyClick(window.page, Qt.Key.Key_Tab)
-    assert window.focusWidget() is next(stop for stop in window.page.stops() if stop.isVisible() and stop.isEnabled())
+    first = next(stop for stop in window.page.tab_stops() if stop.isVisible() and stop.isEnabled())
+    assert window.focusWidget() is first
 
 
 def test_a_fold_that_opens_at_the_lower_edge_comes_into_view_with_its_heading_above(qtbot: QtBot) -> None:
@@ -171,14 +172,14 @@ def test_no_notice_moves_a_control_of_any_page(qtbot: QtBot) -> None:
             page.verticalScrollBar().setValue(scrolled)
             settle()
             before = places(page)
-            for show in (page.tell, page.complain, page.stand):
+            for show in (page.announce, page.show_error, page.show_standing):
                 show("Something long happened. " * 20)
                 settle()
                 assert page.notice_bar.isVisible()
                 assert places(page) == before, entry.key
             page.notice_bar._end_news()
-            page.forget_problems()
-            page.stand("")
+            page.clear_problems()
+            page.show_standing("")
             settle()
             assert page.notice_bar.isHidden()
             assert places(page) == before, entry.key
@@ -190,18 +191,18 @@ def test_news_hide_a_problem_for_a_while_and_their_button_acts_once(qtbot: QtBot
     window.show()
     window.show_status(BUSY)
     page = window.page
-    page.stand("A new version is installed.", "Restart")
-    page.complain("The disk is full.")
+    page.show_standing("A new version is installed.", "Restart")
+    page.show_error("The disk is full.")
     assert shown(page.notice_bar) == ["The disk is full."]
-    page.tell("Saved.", "Undo", lambda: undone.append(True))
+    page.announce("Saved.", "Undo", lambda: undone.append(True))
     assert shown(page.notice_bar) == ["Saved."]
-    assert button(page.notice_bar, "Undo") in page.stops()
+    assert button(page.notice_bar, "Undo") in page.tab_stops()
     press(page, "Undo")
     assert undone == [True]
     assert shown(page.notice_bar) == ["The disk is full."]
-    page.forget_problems()
+    page.clear_problems()
     assert shown(page.notice_bar) == ["A new version is installed."]
-    page.tell("Saved.", "Undo", lambda: undone.append(True))
+    page.announce("Saved.", "Undo", lambda: undone.append(True))
     button(page.notice_bar, "Undo").setFocus()
     page.notice_bar._end_news()
     assert shown(page.notice_bar) == ["Saved."], "the keyboard is on its button"
@@ -214,27 +215,27 @@ def test_a_wait_of_more_than_two_seconds_says_what_happens_and_for_how_long(
     monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(waits.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(calls.time, "monotonic", lambda: clock[0])
     link = FakeLink()
     page, answers = Page(link, "Swarm"), []
     qtbot.addWidget(page)
     page.show()
-    page.ask(schema.CREATE, schema.CreateParams(), answers.append)
+    page.call(schema.CREATE, schema.CreateParams(), answers.append)
     for passed_s, told in (
         (1.0, []),
         (2.0, ["Starting the swarm… This takes about 20 s."]),
         (31.0, ["Starting the swarm… 31 s so far."]),
     ):
         clock[0] = 100.0 + passed_s
-        page.link._look()
+        page.link._show_wait()
         assert shown(page.notice_bar) == told
     link.answer("create", schema.Joined("home", "demo"))
     assert shown(page.notice_bar) == []
     assert not page.link._second.isActive()
     for _ in range(2):  # what a page asks again and again is told once
-        page.ask(members.LIST, members.SwarmParams(), answers.append)
+        page.call(members.LIST, members.SwarmParams(), answers.append)
         clock[0] += 2.0
-        page.link._look()
+        page.link._show_wait()
         told = ["Asking who is in the swarm… This takes about 5 s."] if len(answers) == 1 else []
         assert shown(page.notice_bar) == told
         link.answer("members.list", None)
@@ -243,8 +244,8 @@ def test_a_wait_of_more_than_two_seconds_says_what_happens_and_for_how_long(
 def test_an_answer_to_a_page_that_is_gone_is_dropped(qtbot: QtBot) -> None:
     link, answers = FakeLink(), []
     page = Page(link, "Swarm")
-    page.ask(schema.STATUS, None, answers.append)
-    page.ask(schema.CREATE, schema.CreateParams(), answers.append)
+    page.call(schema.STATUS, None, answers.append)
+    page.call(schema.CREATE, schema.CreateParams(), answers.append)
     page.deleteLater()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     link.answer("status", SERVING)

@@ -180,7 +180,7 @@ def test_who_only_tries_it_out_gets_a_swarm_and_a_chat_with_one_click(qtbot: QtB
     page, link = first_run(READY)
     assert "1 of 3" in shown(page), "there is no step for an engine that is there"
     link.answers["create"] = Joined("home", "demo-model")
-    with qtbot.waitSignals([page.wanted, page.finished], order="strict"):
+    with qtbot.waitSignals([page.requested, page.finished], order="strict"):
         press(page, "Try it on this computer")
     assert not page.is_open
 
@@ -200,7 +200,7 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
     page.show_status(structs.replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
     page.refresh()
     assert "Compute engine" in shown(page)
-    with qtbot.waitSignals([page.wanted, page.finished], order="strict"):
+    with qtbot.waitSignals([page.requested, page.finished], order="strict"):
         page.show_status(structs.replace(MEMBER, reason=Reason.NONE))
 
 

@@ -10,8 +10,8 @@ from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, control, press, shown
 from msgspec import structs
 from potluck_app import main
+from potluck_app.pages.destination import Destination
 from potluck_app.pages.first_run.joining import JoinForm
-from potluck_app.pages.page import Destination
 from potluck_app.shell.process import SingleInstance
 from potluck_app.shell.window import MainWindow
 from potluck_control.api.schema import JoinParams
@@ -49,7 +49,7 @@ INVITED = "Enter the invite to the swarm “friends” that its members sent you
 
 def test_a_link_leads_to_where_the_invite_is_entered() -> None:
     window = MainWindow(FakeLink(ANSWERS))
-    window.come_to(Destination.JOIN, "friends")  # the daemon may still be away
+    window.raise_at(Destination.JOIN, "friends")  # the daemon may still be away
     window.show_status(SERVING)
     assert INVITED in shown(window.page)
     assert window.focusWidget() is control(window.page, "Invite")
@@ -58,7 +58,7 @@ def test_a_link_leads_to_where_the_invite_is_entered() -> None:
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
-    window.come_to(Destination.JOIN, "friends")
+    window.raise_at(Destination.JOIN, "friends")
     assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.shell import window
 from potluck_app.shell.window import MainWindow
-from potluck_app.words import sentences as daemon_texts
+from potluck_app.words import sentences
 from potluck_app.words.sentences import translated
 from potluck_control.api.schema import LoadStatus
 from PySide6.QtCore import QSize
@@ -65,7 +65,7 @@ def test_no_sentence_of_the_daemon_stays_in_english() -> None:
 
 def test_the_app_rephrases_what_the_daemon_says_with_its_arguments() -> None:
     templates = set(tool.templates())
-    for template, ours in daemon_texts._REPHRASED.items():
+    for template, ours in sentences._REPHRASED.items():
         assert template in templates
         assert set(_PLACE.findall(ours)) <= set(_PLACE.findall(template)), ours
 

@@ -228,7 +228,7 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     press(page, "Run a check-up")
     link.answer("doctor.run", Examination((fine, note), 9, True, 10.0))
     assert "Checked 2 of 9…" in shown(page)
-    page.findChild(DiagnosticsSection)._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
+    page.findChild(DiagnosticsSection)._show_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
     assert "Saved /home/me/report.zip (2.0 kB): status.json, log.txt." in shown(page)
 
 

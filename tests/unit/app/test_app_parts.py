@@ -11,7 +11,7 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.icons import glyph
 from potluck_app.widgets.row import Row
-from potluck_app.words import formats as numbers
+from potluck_app.words import formats
 from potluck_control.methods.earnings import Period, SeriesParams
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence, QMouseEvent
@@ -147,4 +147,4 @@ def test_points_are_whole() -> None:
         (123_456_789, "123 M"),
         (12_345_678_900, "12.3 bn"),
     ):
-        assert numbers.points(amount) == said
+        assert formats.points(amount) == said

@@ -382,7 +382,7 @@ def test_an_invite_for_one_machine_is_shown_until_the_computer_that_used_it_is_c
     assert control(page, "Invite for the other computer as a QR code").isVisibleTo(page)
     assert "Add a computer…" not in buttons(page)
     link.answers["members.list"] = structs.replace(FOUNDER, asking="laptop")
-    computers._look()
+    computers._check_invite()
     assert "laptop asks to be one of your computers" in shown(page)
     press(page, "Confirm laptop")
     assert link.named("computers.confirm") == [ConfirmParams("laptop")]
@@ -404,7 +404,7 @@ def test_an_invite_for_one_machine_is_gone_when_it_expired_or_the_page_is_left()
             page.hide()
             page.show()
         else:
-            page.findChild(OwnComputers)._look()
+            page.findChild(OwnComputers)._check_invite()
         assert not control(page, "Invite for the other computer").isVisible()
         assert "Add a computer…" in buttons(page)
 

@@ -7,7 +7,7 @@ import pytest
 from potluck_app.windows.presence import (
     LIFETIME_S,
     REPEAT_S,
-    WISHES_S,
+    SETTINGS_S,
     PresenceReporter,
     PresenceSettings,
     presence_reports,
@@ -23,11 +23,11 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import REPORTABLE
 
 AT_WORK = UserSession(1.0, Attention.ACCEPTS, "explorer.exe", frozenset({"explorer.exe"}), False, "")
-NO_WISHES = PresenceSettings()
+DEFAULTS = PresenceSettings()
 
 
-def reported(seen: UserSession, wishes: PresenceSettings = NO_WISHES) -> dict[Reason, PresenceParams]:
-    return {item.reason: item for item in presence_reports(seen, wishes)}
+def reported(seen: UserSession, chosen: PresenceSettings = DEFAULTS) -> dict[Reason, PresenceParams]:
+    return {item.reason: item for item in presence_reports(seen, chosen)}
 
 
 def test_somebody_is_there_or_not_or_the_screen_is_locked() -> None:
@@ -124,7 +124,7 @@ def test_what_changed_is_told_at_once_what_holds_is_repeated_what_ended_is_taken
     assert sorted(desk.report()) == [(Reason.AWAY, LIFETIME_S), (Reason.GAME, 0.0), (Reason.USER_ACTIVE, 0.0)]
     desk.seen = replace(AT_WORK, programs=frozenset({"blender.exe"}))
     desk.daemon.always = ("Blender",)
-    assert (Reason.EXCLUSIVE_APP, LIFETIME_S) in desk.report(WISHES_S), "a change of the list is heard of"
+    assert (Reason.EXCLUSIVE_APP, LIFETIME_S) in desk.report(SETTINGS_S), "a change of the list is heard of"
 
 
 def test_a_daemon_that_came_back_is_told_everything_again() -> None:

@@ -9,8 +9,9 @@ from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import control, opened, picture, press, shown
 from msgspec import structs
+from potluck_app.pages.destination import Destination
 from potluck_app.pages.first_run.login import LoginSection
-from potluck_app.pages.page import Destination, Page
+from potluck_app.pages.page import Page
 from potluck_app.pages.preferences import NewsKind, Preferences
 from potluck_app.pages.rules import week_grid
 from potluck_app.pages.rules.devices import device_changes, toggle_device
@@ -317,7 +318,7 @@ def test_the_wheel_does_not_move_a_slider() -> None:
 def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:
     page, _ = opened(RulesPage, ANSWERS | {"machine.get": structs.replace(MACHINE, has_engine=False)})
     assert "The compute engine is not installed yet." in shown(page)
-    with qtbot.waitSignal(page.wanted) as led:
+    with qtbot.waitSignal(page.requested) as led:
         press(page, "Set up…")
     assert led.args == [Destination.INSTALLATION]
 
@@ -359,7 +360,7 @@ def preferences(file: Path) -> PreferencesPage:
 
 def test_colours_change_at_once_and_are_kept(tmp_path: Path, qtbot: QtBot) -> None:
     page = preferences(tmp_path / "app.ini")
-    with qtbot.waitSignal(page.theme_changed):
+    with qtbot.waitSignal(page.preference_changed):
         press(page, "Colours: Dark")
     assert theme.colours() is theme.DARK
     assert Preferences(str(tmp_path / "app.ini")).theme == "dark"
@@ -380,9 +381,9 @@ def test_each_kind_of_news_is_switched_by_itself_and_none_while_all_are_off(tmp_
 def test_notifications_are_switched_here_and_shown_as_the_menu_left_them(tmp_path: Path, qtbot: QtBot) -> None:
     page = preferences(tmp_path / "app.ini")
     switch = control(page, "Notifications")
-    with qtbot.waitSignal(page.notifications_changed) as told:
+    with qtbot.waitSignal(page.preference_changed) as told:
         switch.click()
-    assert told.args == [False]
+    assert told.args == ["notifications", False]
     Preferences(str(tmp_path / "app.ini")).notifications = True
     page.refresh()
     assert switch.isChecked()

@@ -8,10 +8,10 @@ from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown, unfold
 from msgspec import structs
+from potluck_app.pages.destination import Destination
 from potluck_app.pages.first_run.joining import JoinForm
 from potluck_app.pages.first_run.page import FirstRunPage
 from potluck_app.pages.home.page import HomePage
-from potluck_app.pages.page import Destination
 from potluck_app.pages.settings.diagnostics import DiagnosticsSection
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
@@ -134,7 +134,7 @@ def test_home_offers_both_to_go_on_and_to_pause_while_it_waits() -> None:
 
 def test_home_leads_to_the_rules_that_hold_it_back(qtbot: QtBot) -> None:
     page, _ = home(structs.replace(SERVING, state=State.IDLE, reason=Reason.SCHEDULE))
-    with qtbot.waitSignal(page.wanted) as asked:
+    with qtbot.waitSignal(page.requested) as asked:
         button(page, "Change the rules").click()
     assert asked.args == [Destination.RULES]
     page.show_status(structs.replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5))
@@ -369,7 +369,7 @@ def test_the_menu_leads_to_ignoring_the_program_that_runs_which_can_be_undone() 
     link = FakeLink()
     window = MainWindow(link)
     window.show_status(GAME)
-    window.come_to(Destination.NEVER)
+    window.raise_at(Destination.NEVER)
     assert link.named("programs.place") == [PlaceParams("hades2", ProgramPlace.NEVER)]
     link.answer("programs.place", PlacedProgram("hades2", ProgramPlace.NEVER, ProgramPlace.NONE))
     button(window, "Undo").click()

@@ -120,7 +120,7 @@ def test_a_windows_without_wsl_exe_says_so(tmp_path: Path) -> None:
 def test_a_wsl_that_hangs_is_given_up(tmp_path: Path) -> None:
     slow = Wsl((sys.executable, "-c", "import threading; threading.Event().wait()"))
     with pytest.raises(WslError, match="did not answer"):
-        slow.ask("--status", limit_s=0.2)
+        slow.run("--status", limit_s=0.2)
 
 
 def test_versions_are_read_in_any_language(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""One answer of the chat: the daemon starts the gateway unless it runs, and Qt's network access receives the pieces."""
+"""One answer of the chat, streamed from the gateway, which the daemon starts if it does not run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 
 from msgspec import Struct
 from potluck_control.api.schema import Status
-from potluck_control.methods import gateway, members
-from potluck_control.methods import installation as setup
+from potluck_control.methods import gateway, installation, members
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_control.methods.installation import SetupState
 from potluck_control.methods.members import MembersList, SwarmParams
@@ -20,22 +19,20 @@ from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequ
 from potluck.errors import PotluckError
 from potluck.protocol.codec import CodecError, decode
 from potluck.sentences import NOTHING, Sentence, verbatim
-from potluck_app.pages.page import DaemonCaller
-from potluck_app.words import engine, people, sentences
-from potluck_app.words import formats as numbers
+from potluck_app.pages.calls import DaemonCaller
+from potluck_app.words import engine, formats, people, sentences
 from potluck_app.words.language import tr
-from potluck_app.words.sentences import translated
 
-_LOOK_MS = 200  # while the engine is set up or the gateway starts
-_TIMEOUT_MS = 300_000  # of silence: the first word needs the whole prompt
+_POLL_MS = 200  # time between two looks at an engine or gateway that starts
+_TIMEOUT_MS = 300_000  # longest silence; the servers read the whole prompt before the first word
 _DATA, _DONE, _COMMENT = b"data: ", b"[DONE]", b": "
 _MAX_BYTES = 16 << 20
-_NAME_LETTERS = 40  # of a person who answered
+_NAME_LETTERS = 40  # longest name of a person who answered
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationMessage:
-    """One message of a conversation, as the gateway takes it. `role`: system, user or assistant."""
+    """One message of a conversation, as the gateway reads it. `role`: system, user or assistant."""
 
     role: str
     content: str
@@ -43,7 +40,12 @@ class ConversationMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatSampling:
-    """How an answer is drawn: `temperature` 0 takes the likeliest word. `max_tokens` 0: as many as the gateway lets."""
+    """The user's choice of how answers are drawn.
+
+    Attributes:
+        temperature: 0 takes the likeliest word.
+        max_tokens: the longest answer; 0: as long as the gateway allows.
+    """
 
     temperature: float = 0.0
     max_tokens: int = 0
@@ -54,7 +56,7 @@ class _Delta(Struct, frozen=True):
 
 
 class _Hop(Struct, frozen=True):
-    """A server of the route. `name`: what it calls itself."""
+    """A server of the route. `name` is what it calls itself."""
 
     peer_id: str = ""
     name: str | None = None
@@ -76,7 +78,7 @@ class _Error(Struct, frozen=True):
 
 
 class _Event(Struct, frozen=True):
-    """One event of the stream. `potluck`: why the answer has to wait."""
+    """One event of the stream. `potluck` says why the answer has to wait."""
 
     choices: tuple[_Choice, ...] = ()
     error: _Error | None = None
@@ -84,9 +86,9 @@ class _Event(Struct, frozen=True):
 
 
 class ChatAnswer(QObject):
-    """The answer to `said`, from the question until its end. There is no signal after `stop`.
+    """The answer to a conversation, from the question to its end. It sends no signal after `stop`.
 
-    Signals: `waits(str)` with what there is to wait for, `grew(str)` with the text so far, and at the end `ended()` or
+    Signals: `waits(str)` with what it waits for, `grew(str)` with the text so far, and at the end `ended()` or
     `failed(str)`.
     """
 
@@ -103,7 +105,7 @@ class ChatAnswer(QObject):
         sampling: ChatSampling,
         status: Status,
     ) -> None:
-        """`status`: the latest of the daemon, which later ones replace."""
+        """Store what to answer. `status` is the daemon's latest; the page replaces it by later ones."""
         super().__init__()
         self.status, self.text = status, ""
         self._network, self._link, self._said, self._sampling = network, link, said, sampling
@@ -113,15 +115,14 @@ class ChatAnswer(QObject):
         self._unread, self._problem, self._is_done, self._is_over = b"", "", False, False
 
     def start(self) -> None:
-        """Ask, once the compute engine is there in which the gateway runs."""
+        """Ask the gateway. It runs in the compute engine's environment, so wait for that first."""
         if self.status.reason is Reason.NO_ENGINE:
-            failed = lambda error: self._fail(sentences.failure(error))  # noqa: E731
-            self._link.call(setup.SETUP_STATE, None, done=self._hear_of_setup, failed=failed)
+            self._link.call(installation.SETUP_STATE, None, done=self._handle_setup, failed=self._fail_with)
         else:
             self._start_gateway()
 
     def stop(self) -> None:
-        """Give up; the gateway notices, and so do the servers."""
+        """Give up. The gateway notices, and so do the servers."""
         self._is_over = True
         self.blockSignals(True)
         if self._reply is not None:
@@ -129,71 +130,70 @@ class ChatAnswer(QObject):
 
     @property
     def how(self) -> str:
-        """How fast the answer came, and whose computers gave it, as far as they have names; known at its end."""
+        """Return the answer's speed and whose computers gave it, as far as they have names; "" before its end."""
         if self._details is None or not self._details.tokens_per_s > 0.0:
             return ""
         members = self._people.members
         said = {member.id: tr("you") if member.is_you else member.name for member in members}
         owners = {machine.peer_id: said[member.id] for member in members for machine in member.machines}
-        # What a server calls itself counts only where nobody knows its owner: it may take a member's name.
+        # A server may call itself by a member's name, so its own name counts only where no owner is known.
         names = (_printable(owners.get(hop.peer_id, "") if owners else hop.name or "") for hop in self._details.route)
         named = list(dict.fromkeys(filter(None, names)))
         by = tr("answered by {names}").format(names=people.join_names(named, 0)) if named else ""
-        return " · ".join(filter(None, (numbers.rate(self._details.tokens_per_s), by)))
-
-    # -- until the gateway is ready ------------------------------------------------------------------------------------
+        return " · ".join(filter(None, (formats.rate(self._details.tokens_per_s), by)))
 
     def _start_gateway(self) -> None:
-        self._link.call(gateway.START, StartParams(), done=self._hear_of_gateway, failed=self._try_later)
+        self._link.call(gateway.START, StartParams(), done=self._handle_gateway, failed=self._retry_later)
 
-    def _look_again(self) -> None:
-        self._link.call(gateway.STATUS, None, done=self._hear_of_gateway, failed=self._try_later)
+    def _poll_gateway(self) -> None:
+        self._link.call(gateway.STATUS, None, done=self._handle_gateway, failed=self._retry_later)
 
-    def _hear_of_setup(self, state: SetupState) -> None:
+    def _handle_setup(self, state: SetupState) -> None:
         """Wait while the compute engine is set up; without a set-up there is nothing to wait for."""
         if state.progress is not None:
             self._wait(sentences.reason(state.progress.text), self.start)
-        elif state.ready:  # the daemon is about to start it, which a hidden page is not told
+        elif state.ready:  # the daemon is about to start the engine
             self._start_gateway()
         else:
             missing = tr("The compute engine is not set up yet. Set it up on the page Settings.")
             self._fail(sentences.problem(state.error) or missing)
 
-    def _try_later(self, error: PotluckError) -> None:
-        """Wait for a computer that is about to serve: until then nobody may be found."""
+    def _retry_later(self, error: PotluckError) -> None:
+        """Try again while this computer is about to serve, for until then it may find nobody else; fail otherwise."""
         if self.status.state in (State.STARTING, State.JOINING) or self.status.reason is Reason.NO_ENGINE:
             self._wait(engine.getting_ready(tr("this computer starts")), self.start)
         else:
-            self._fail(sentences.failure(error))
+            self._fail_with(error)
 
-    def _hear_of_gateway(self, status: GatewayStatus) -> None:
+    def _handle_gateway(self, status: GatewayStatus) -> None:
         if self._is_over:
             return
         if status.state is GatewayState.STARTING:
-            self._wait(engine.getting_ready(translated(status.step)), self._look_again)
+            self._wait(engine.getting_ready(sentences.translated(status.step)), self._poll_gateway)
         elif status.state is GatewayState.READY:
             self.waits.emit(tr("Waiting for the first word…"))
-            self._ask(status)
-            self._link.call(members.LIST, SwarmParams(status.swarm), done=self._know_people)
+            self._post(status)
+            self._link.call(members.LIST, SwarmParams(status.swarm), done=self._set_people)
         else:
             self._fail(sentences.reason(status.problem) or tr("The chat service was stopped."))
 
     def _wait(self, note: str, then: Callable[[], None]) -> None:
-        """Say what there is to wait for, and go on in a moment."""
+        """Show what the answer waits for, and call `then` in a moment."""
         self.waits.emit(note)
-        QTimer.singleShot(_LOOK_MS, self, lambda: None if self._is_over else then())
+        QTimer.singleShot(_POLL_MS, self, lambda: None if self._is_over else then())
 
-    def _know_people(self, found: MembersList) -> None:
+    def _set_people(self, found: MembersList) -> None:
         self._people = found
+
+    def _fail_with(self, error: PotluckError) -> None:
+        self._fail(sentences.failure(error))
 
     def _fail(self, problem: str) -> None:
         self._is_over = True
         self.deleteLater()
         self.failed.emit(problem)
 
-    # -- the stream ----------------------------------------------------------------------------------------------------
-
-    def _ask(self, gateway: GatewayStatus) -> None:
+    def _post(self, gateway: GatewayStatus) -> None:
         wanted = {
             "messages": [asdict(message) for message in self._said],
             "stream": True,
@@ -215,15 +215,15 @@ class ChatAnswer(QObject):
             reply.abort()
             return
         if _http_status(reply) != 200:
-            return  # one object, complete at the end
+            return  # the answer is one object, complete at the end
         *lines, self._unread = self._unread.split(b"\n")
         before = self.text
         for line in lines:
-            self._hear(line.strip())
+            self._read_line(line.strip())
         if self.text != before:
             self.grew.emit(self.text)
 
-    def _hear(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         if line.startswith(_COMMENT):
             self.waits.emit(line.removeprefix(_COMMENT).decode(errors="replace"))
         if not line.startswith(_DATA):
@@ -231,25 +231,25 @@ class ChatAnswer(QObject):
         if line == _DATA + _DONE:
             self._is_done = True
             return
-        event, problem = _understand(line.removeprefix(_DATA))
+        event, problem = _decode_event(line.removeprefix(_DATA))
         self._problem = self._problem or problem
         self.text += "".join(choice.delta.content or "" for choice in event.choices)
         for choice in event.choices:
             self._details = choice.potluck or self._details
         if event.potluck:
-            self.waits.emit(translated(event.potluck))
+            self.waits.emit(sentences.translated(event.potluck))
 
     def _finish(self, reply: QNetworkReply) -> None:
         reply.deleteLater()
         self.deleteLater()
         if self._is_over:
             return
-        if reply.isOpen():  # one that was aborted is closed
+        if reply.isOpen():  # an aborted reply is closed
             self._read(reply)
         if _http_status(reply) not in (None, 200) and not self._problem:
-            self._problem = _understand(self._unread)[1]
+            self._problem = _decode_event(self._unread)[1]
         if not self._is_done:
-            self._fail(self._problem or _why(reply))
+            self._fail(self._problem or _describe_failure(reply))
             return
         self._is_over = True
         self.ended.emit()
@@ -266,13 +266,13 @@ def _http_status(reply: QNetworkReply) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _why(reply: QNetworkReply) -> str:
+def _describe_failure(reply: QNetworkReply) -> str:
     if reply.error() is QNetworkReply.NetworkError.OperationCanceledError:
         return tr("The answer took too long.")
     return tr("The connection was lost before the answer was complete.")
 
 
-def _understand(data: bytes) -> tuple[_Event, str]:
+def _decode_event(data: bytes) -> tuple[_Event, str]:
     """Return an event, and what went wrong in the user's language."""
     try:
         event = decode(_Event, data)

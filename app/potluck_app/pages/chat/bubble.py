@@ -1,6 +1,7 @@
-"""One message of the chat: a question in a coloured box on the right, an answer as plain text as wide as the page.
+"""One message of the chat, and the Markdown in it.
 
-Markdown as labels show it. What models write is never HTML, and nothing is loaded: no pictures, no files.
+A question stands in a coloured box on the right, an answer as plain text as wide as the page. What models write is
+never HTML, and nothing is loaded: no pictures, no files.
 """
 
 from __future__ import annotations
@@ -11,29 +12,32 @@ from itertools import pairwise
 from textwrap import dedent
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QEnterEvent, QFontDatabase, QTextDocument
-from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QPlainTextEdit, QWidget
+from PySide6.QtGui import QEnterEvent, QTextDocument
+from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QWidget
 
 from potluck_app.widgets import theme
-from potluck_app.widgets.parts import Label, column, holder, row, text
+from potluck_app.widgets.fixed_text import FixedText
+from potluck_app.widgets.parts import Label, caption, column, holder, row, text
 from potluck_app.widgets.theme import TextStyle
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 _CODE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n?(.*?)(?:^[ \t]*\1[^\n]*\n?|\Z)", re.DOTALL | re.MULTILINE)
 _GAP = re.compile(r"\n[ \t]*\n(?!\s|\Z|[-+*](\s|\Z)|\d+([.)]?\s|[.)]?\Z))")  # no item of a list follows
-_LINE = re.compile(r"\n(?=[^\s|])")  # which begins nothing that is indented, and no row of a table
+_LINE = re.compile(r"\n(?=[^\s|])")  # a line end before neither an indented line nor a row of a table
 _BODY = re.compile(r"<body[^>]*>(.*)</body>", re.DOTALL)
 _PICTURE = re.compile(r"<img [^>]*>")  # Qt writes a ">" in an address as an entity
 _LINK = re.compile(r'<a href="([^"]*)">(?:<span[^>]*>)?(.*?)(?:</span>)?</a>', re.DOTALL)
-_LONG = 1500  # characters of a list that is cut at its next line
-_APART = theme.SPACE_M  # paragraphs, as the labels of an answer that still comes
+_LONG = 1500  # a longer list is cut at the end of a line
+_APART = theme.SPACE_M  # distance of paragraphs, the same as of the labels of a growing answer
 _CODE_LINE = '<pre style="'
 _ABOVE, _BELOW = re.compile(r"margin-top:\d+px"), re.compile(r"margin-bottom:\d+px(?!.*margin-bottom)", re.DOTALL)
+_MARKS = re.compile(r"[*_`#|>~\[]|\n\n|^[ \t]*(?:[-+]|\d+[.)])\s", re.MULTILINE)  # what Markdown gives a meaning
+_FOCUS = (QEvent.Type.FocusIn, QEvent.Type.FocusOut)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownBlock:
-    """A stretch of text, or the lines between two fences of code. `start`: the character at which it begins."""
+    """A stretch of text, or the lines between two fences of code; it begins at the character `start`."""
 
     start: int
     said: str
@@ -68,7 +72,7 @@ def as_html(markdown: str) -> str:
 
 
 def _as_html(paragraph: str, above: int) -> str:
-    """`above`: its distance from the one before it, in pixels."""
+    """Return one paragraph as HTML, `above` pixels below the one before it."""
     document = QTextDocument()
     document.setMarkdown(_with_breaks(paragraph), _FEATURES)
     found = _BODY.search(document.toHtml())
@@ -78,7 +82,7 @@ def _as_html(paragraph: str, above: int) -> str:
 
 
 def _with_breaks(markdown: str) -> str:
-    """End each line of text with two spaces, which keeps its end."""
+    """End each line of text with two spaces, by which Markdown keeps its end."""
     return "\n".join(f"{line.rstrip()}  " if line.strip() else line for line in markdown.split("\n"))
 
 
@@ -87,19 +91,15 @@ def _with_address(link: re.Match[str]) -> str:
     return words if words == address else f"{words} ({address})"
 
 
-_MARKS = re.compile(r"[*_`#|>~\[]|\n\n|^[ \t]*(?:[-+]|\d+[.)])\s", re.MULTILINE)  # of Markdown
-_FOCUS = (QEvent.Type.FocusIn, QEvent.Type.FocusOut)
-
-
 class Bubble(QWidget):
-    """A message by `name`, whose text can be selected and copied. Answers may have Markdown."""
+    """A message by `name`, whose text can be selected and copied. An answer may have Markdown."""
 
     def __init__(self, name: str, said: str = "", *, is_question: bool) -> None:
         super().__init__()
         self.said, self._is_question = "", is_question
         self.parts: list[MessageText | MessageCode] = []
         self._last = 0  # the character at which the last part begins; those before it stay as they are
-        self._note, self._problem = text("muted", kind=TextStyle.CAPTION), text("error")
+        self._note, self._problem = caption(), text(colour="error")
         self._offers = row(spacing=theme.SPACE_XS)
         self._column, frame = column(), QFrame()
         if is_question:
@@ -120,13 +120,13 @@ class Bubble(QWidget):
         self.show_note("")
 
     def offer(self, *buttons: QWidget) -> None:
-        """Put `buttons` below the message, which the pointer over it and the keyboard's focus show."""
+        """Put `buttons` below the message. They show while the pointer is over it or one of them has the keyboard."""
         for button in buttons:
             self._offers.addWidget(button)
             button.installEventFilter(self)
 
     def show_text(self, said: str, *, is_whole: bool = True) -> None:
-        """Show a message. While it grows and is not whole, only its last paragraph is laid out again."""
+        """Show a message. While it grows, only its last paragraph is laid out again."""
         if is_whole or not said.startswith(self.said):
             self._last = 0
         kept = len(self.parts) - 1 if self._last else 0
@@ -143,7 +143,7 @@ class Bubble(QWidget):
         self.said = said
 
     def show_note(self, said: str, problem: str = "") -> None:
-        """Write below the text what is going on, or what went wrong; "" for nothing."""
+        """Show below the text what is going on, or a problem; "" for nothing."""
         self._note.say(said)
         self._problem.say(problem)
         self._unveil()
@@ -175,7 +175,7 @@ class Bubble(QWidget):
 class MessageText(Label):
     """Some paragraphs of a message.
 
-    A label lays its text out for each hint that a layout asks for. This one gives hints that cost nothing, and
+    A label lays out its text for each hint that a layout asks for. This one gives hints that cost nothing, and
     remembers its height for each width.
     """
 
@@ -201,7 +201,7 @@ class MessageText(Label):
         return self._heights[width]
 
     def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
-        """Be as wide as a question's longest line, where there is room; an answer gets all the room anyway."""
+        """Return the width of a question's longest line; an answer is as wide as the page anyway."""
         lines = self.said.split("\n") if self._is_question else ()
         width = max(map(self.fontMetrics().horizontalAdvance, lines), default=self.width() - 1)
         return QSize(1 + width, self.fontMetrics().lineSpacing())
@@ -210,18 +210,13 @@ class MessageText(Label):
         return QSize(1, self.fontMetrics().lineSpacing())
 
 
-class MessageCode(QPlainTextEdit):
-    """Lines of code, as high as they are. Long ones scroll."""
+class MessageCode(FixedText):
+    """Lines of code, as high as they are many."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(self.tr("Code"))
         self.said = ""
-        self.setReadOnly(True)
-        self.setTabChangesFocus(True)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.setAccessibleName(self.tr("Code"))
         self.horizontalScrollBar().rangeChanged.connect(self._fit)
 
     def show_block(self, said: str) -> None:

@@ -1,7 +1,4 @@
-"""The conversations of the chat page, kept on this computer: one file each, readable by its user only.
-
-The kept conversations beside the chat: to search, open, rename and delete.
-"""
+"""The kept conversations: one file each, readable by its user only, and their list beside the chat."""
 
 from __future__ import annotations
 
@@ -11,29 +8,33 @@ from pathlib import Path
 
 import platformdirs
 from msgspec import Struct
-from PySide6.QtCore import QEvent, QFileDevice, QObject, QSaveFile, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QCursor, QKeySequence
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QMenu, QWidget
+from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QMenu, QWidget
 
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck_app.pages.chat.answer import ConversationMessage
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.dialogs import ConfirmDialog
-from potluck_app.widgets.parts import column, text
-from potluck_app.words import formats as dates
+from potluck_app.widgets.controls import text_field
+from potluck_app.widgets.dialogs import ConfirmDialog, write_file
+from potluck_app.widgets.parts import column, muted
+from potluck_app.words import formats
 
-MOST_KEPT = 500  # then the oldest is deleted
+MOST_KEPT = 500  # the oldest beyond these are deleted
 _MOST_BYTES = 16 << 20
 _TITLE_LETTERS = 60
-_OWN = QFileDevice.Permission.ReadOwner | QFileDevice.Permission.WriteOwner
+_KEY = Qt.ItemDataRole.UserRole
 
 
 @dataclass(frozen=True, slots=True)
 class KeptConversation:
-    """Messages by turns, the first one a question. `key` names its file; `at`: Unix seconds of the last message.
+    """A conversation of questions and answers in turn.
 
-    `name`: what the user called it, if they did.
+    Attributes:
+        key: names its file.
+        at: Unix seconds of the last message.
+        name: what the user called it; "" if they did not.
     """
 
     key: str
@@ -62,14 +63,14 @@ class _Stored(Struct, frozen=True):
 
 
 class ConversationFolder:
-    """The folder of conversations. A file that cannot be read is left alone and not listed."""
+    """The folder of conversations. It leaves a file that cannot be read alone, and does not list it."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder` None: the usual place."""
+        """Take the user's own folder unless another one is given."""
         self._folder = folder or platformdirs.user_state_path("potluck") / "conversations"
 
     def keep(self, key: str, messages: tuple[ConversationMessage, ...]) -> str:
-        """Write a conversation, a new one if `key` is empty. Return its key; empty if it could not be written."""
+        """Write a conversation, a new one if `key` is "". Return its key, or "" if it could not be written."""
         before = self._read(self._path(key)) if key else None
         made = KeptConversation(key or str(time.time_ns()), messages, time.time(), before.name if before else "")
         if not self._write(made):
@@ -80,7 +81,7 @@ class ConversationFolder:
         return made.key
 
     def rename(self, conversation: KeptConversation, name: str) -> None:
-        """Call a conversation by `name` from now on; empty: by its first question again."""
+        """Give a conversation another name; "" calls it by its first question again."""
         self._write(replace(conversation, name=name[:_TITLE_LETTERS].strip()))
 
     def listed(self) -> list[KeptConversation]:
@@ -100,12 +101,8 @@ class ConversationFolder:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             return False
-        file = QSaveFile(str(self._path(of.key)))
-        if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
-            return False
-        file.setPermissions(_OWN)
-        file.write(encode(_Stored(of.at, of.messages, of.name)))
-        return file.commit()
+        data = encode(_Stored(of.at, of.messages, of.name))
+        return not write_file(self._path(of.key), data, is_private=True)
 
     @staticmethod
     def _read(path: Path) -> KeptConversation | None:
@@ -119,13 +116,11 @@ class ConversationFolder:
         return None
 
 
-_KEY = Qt.ItemDataRole.UserRole
-
-
 class ConversationList(QFrame):
-    """A row opens its conversation. F2 renames, Del deletes, and so does the menu of a row, which its button opens too.
+    """The list of conversations, to search, open, rename (F2) and delete (Del).
 
-    Signals: `opened(Conversation)`, and `deleted(str)` with the key of one that is about to go.
+    A row's menu, which its button opens too, offers the same. Signals: `opened(KeptConversation)`, and `deleted(str)`
+    with the key of a conversation that is about to go.
     """
 
     opened = Signal(object)
@@ -136,9 +131,8 @@ class ConversationList(QFrame):
         self.setObjectName("sidebar")
         self._kept, self._chosen = kept, ""
         self._conversations: dict[str, KeptConversation] = {}
-        self.search, self.rows, self._nothing = QLineEdit(), QListWidget(), text("muted")
-        self.search.setPlaceholderText(self.tr("Search"))
-        self.search.setAccessibleName(self.tr("Search in conversations"))
+        self.search = text_field(self.tr("Search in conversations"), self.tr("Search"))
+        self.rows, self._nothing = QListWidget(), muted()
         self.search.textChanged.connect(self._show_found)
         self.rows.setAccessibleName(self.tr("Conversations"))
         self.rows.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -172,7 +166,7 @@ class ConversationList(QFrame):
         self._show_found()
 
     def choose(self, key: str) -> None:
-        """Mark the conversation that the page shows; empty: none."""
+        """Mark the conversation that the page shows; "" marks none."""
         self._chosen = key
         marked = [row for row in range(self.rows.count()) if self.rows.item(row).data(_KEY) == key]
         self.rows.setCurrentRow(marked[0] if marked else -1)
@@ -191,7 +185,7 @@ class ConversationList(QFrame):
             for each in found:
                 item = QListWidgetItem(each.title)
                 item.setData(_KEY, each.key)
-                item.setToolTip(f"{each.title}\n{dates.date(each.at)}")
+                item.setToolTip(f"{each.title}\n{formats.date(each.at)}")
                 item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
                 self.rows.addItem(item)
         self.choose(self._chosen)

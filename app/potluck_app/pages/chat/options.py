@@ -1,4 +1,4 @@
-"""What the chat tells the model before the first message, how it draws words, and how long an answer may be."""
+"""The chat's options: the instructions before the first message, how words are drawn, and the longest answer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from potluck_app.pages.preferences import Preferences
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.controls import NumberBox
-from potluck_app.widgets.parts import column, row, text
+from potluck_app.widgets.parts import caption, column, row, text
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.theme import TextStyle
 
 _FIELD_HEIGHT, _WIDTH = 100, 460
 _HOTTEST, _LONGEST = 2.0, 1 << 20
 
 
 class ChatOptions(QDialog):
-    """A window with the options, which are kept among the app's preferences once it is closed."""
+    """A window with the options. They are saved among the app's preferences when it closes."""
 
     def __init__(self, preferences: Preferences, parent: QWidget) -> None:
         super().__init__(parent)
@@ -37,8 +36,8 @@ class ChatOptions(QDialog):
         self._length.show_value(preferences.chat_max_tokens, 0, _LONGEST, is_whole=True)
         said = self.tr("At 0 the likeliest word always comes next; about 1 gives more variety.")
         heading = column(
-            text(said=self.tr("Instructions")),
-            text("muted", kind=TextStyle.CAPTION, said=self.tr("The model reads them before each conversation.")),
+            text(self.tr("Instructions")),
+            caption(self.tr("The model reads them before each conversation.")),
             self._instructions,
             spacing=theme.SPACE_XS,
         )
@@ -53,7 +52,7 @@ class ChatOptions(QDialog):
 
     @property
     def instructions(self) -> str:
-        """The first message of the system; empty: none."""
+        """The system message of each conversation; "" for none."""
         return self._instructions.toPlainText().strip()
 
     @property

@@ -1,7 +1,4 @@
-"""The page Chat, to talk to the swarm's model, with the kept conversations beside it.
-
-What to ask a model first.
-"""
+"""The page Chat, to talk to the swarm's model, with the kept conversations beside it."""
 
 from __future__ import annotations
 
@@ -16,21 +13,25 @@ from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
 from PySide6.QtWidgets import QFrame, QMessageBox, QPlainTextEdit, QWidget
 
+from potluck_app.pages.calls import DaemonCaller
 from potluck_app.pages.chat.answer import ChatAnswer, ConversationMessage
 from potluck_app.pages.chat.bubble import Bubble
 from potluck_app.pages.chat.conversations import ConversationFolder, ConversationList, KeptConversation
 from potluck_app.pages.chat.options import ChatOptions
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.page import Page
 from potluck_app.pages.preferences import Preferences
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.copying import CopyButton
-from potluck_app.widgets.parts import ContentArea, Placeholder, column, holder, row, text
-from potluck_app.widgets.theme import TextStyle
+from potluck_app.widgets.parts import ContentArea, Placeholder, caption, column, row, strong
 from potluck_app.words import layers
 from potluck_app.words.language import tr
 
 _OF_THE_DEMO = ("What can you do?", "What is Potluck?", "Count from 3 to 9", "Write a haiku")
+_FEWEST_LINES, _MOST_LINES = 2, 8  # height of the question field
+_WIDEST = 860  # same width as the cards of other pages
+_BESIDE, _LIST = 620, 200  # smallest width of a page with the list beside the chat; width of the list
+_AGAIN_TEMPERATURE = 0.7  # lowest for another attempt, which would give the same answer at 0
 
 
 def suggestions(model: str) -> tuple[str, ...]:
@@ -44,14 +45,8 @@ def suggestions(model: str) -> tuple[str, ...]:
     )
 
 
-_FEWEST_LINES, _MOST_LINES = 2, 8  # of the field
-_WIDEST = 860  # as the page
-_BESIDE, _LIST = 620, 200  # from which width on the conversations stay beside the chat, and their width
-_AGAIN_TEMPERATURE = 0.7  # at least: at 0 another attempt would give the same answer
-
-
 class ChatPage(Page):
-    """Holds one `conversation`, without answers that failed. It is kept in a file whenever an answer is complete."""
+    """The page of one `conversation`, without failed answers. It is saved whenever an answer is complete."""
 
     def __init__(
         self, link: DaemonCaller, kept: ConversationFolder | None = None, preferences: Preferences | None = None
@@ -70,16 +65,16 @@ class ChatPage(Page):
         self._lists.setCheckable(True)
         self._lists.clicked.connect(self._show_list)
         self._new = Button(self.tr("New chat"), "plus", "quiet", self._start_anew)
-        self._model = text(kind=TextStyle.STRONG)
+        self._model = strong()
         self._gear = Button(glyph="settings", style="quiet", act=self._options.open, about=self.tr("Options"))
         for button in (self._lists, self._gear):
             button.setToolTip(button.accessibleName())
         self._empty, self._suggestions, self._talk = Placeholder("chat", ""), ContentArea(), column()
         self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary", self._press_send)
         self._stop = Button(self.tr("Stop"), "close", act=self._press_stop)
-        self._more = Button(self.tr("More"), style="link", act=self._tell_more, about=self.tr("Who can read along"))
+        self._more = Button(self.tr("More"), style="link", act=self._explain, about=self.tr("Who can read along"))
         self._bar, self._composer = QFrame(self), QFrame(self)
-        self._follows = True  # the end of the conversation, as it grows
+        self._follows = True  # whether the page scrolls as the conversation grows
         self._build()
         self._show_state()
 
@@ -102,16 +97,16 @@ class ChatPage(Page):
         super().resizeEvent(event)
         self._place_parts()
 
-    def stops(self) -> list[QWidget]:
+    def tab_stops(self) -> list[QWidget]:
         above = (self._lists, self._new, self._gear, self._list.search, self._list.rows)
-        return [*above, *super().stops(), self._field, self._send, self._stop, self._more]
+        return [*above, *super().tab_stops(), self._field, self._send, self._stop, self._more]
 
-    def go_on_from(self, before: Page) -> bool:
+    def restore_from(self, before: Page) -> bool:
         assert isinstance(before, ChatPage)
         if before._answer is not None:
             before._press_stop()
         if before._status is not None:
-            self.show_status(before._status)  # its model stands above the answers
+            self.show_status(before._status)  # the name of its model stands above the answers
         self._key = before._key
         self._show_messages(before.conversation)
         self._show_state()
@@ -168,36 +163,35 @@ class ChatPage(Page):
         self._show_state()
 
     def _finish_answer(self, said: str) -> None:
-        bubble, copy = self._bubbles[-1], CopyButton(self.tr("Copy the answer"))
+        bubble, copy = self._bubbles[-1], CopyButton(self.tr("Copy the answer"), style="quiet")
         bubble.show_text(said)
-        copy.setObjectName("quiet")
         copy.show_content(said)
-        bubble.offer(copy, self._again(bubble))
+        bubble.offer(copy, self._retry_button(bubble))
         self.conversation.append(ConversationMessage("assistant", said))
 
     def _fail(self, problem: str) -> None:
-        """Drop half an answer, say why, and offer to ask the question again."""
+        """Drop half an answer, show why, and offer to ask the question again."""
         self._answer = None
         bubble = self._bubbles[-1]
         bubble.show_text("")
         bubble.show_note("", problem)
-        bubble.offer(self._again(bubble))
+        bubble.offer(self._retry_button(bubble))
         self._show_state()
 
-    def _again(self, bubble: Bubble) -> Button:
+    def _retry_button(self, bubble: Bubble) -> Button:
         """Return what answers a question once more, with more variety, and takes away what came after it."""
         before = len(self.conversation)
 
-        def again() -> None:
+        def retry() -> None:
             if self._answer is None:
                 has_failed = len(self.conversation) == before
                 self._cut(bubble, before)
                 self._begin(0.0 if has_failed else _AGAIN_TEMPERATURE)
 
-        return Button(self.tr("Try again"), "refresh", "quiet", again)
+        return Button(self.tr("Try again"), "refresh", "quiet", retry)
 
     def _edit(self, bubble: Bubble, before: int) -> None:
-        """Put a question back into the field, and take away what came after it."""
+        """Put a question back into the field, and remove what came after it."""
         if self._answer is not None:
             self._press_stop()
         self._cut(bubble, before)
@@ -246,7 +240,7 @@ class ChatPage(Page):
             self.ask_model(question)
 
     def _start_anew(self) -> None:
-        """Begin another conversation, and keep this one with what has come of its answer."""
+        """Begin another conversation; this one is kept, with what has come of its answer."""
         self._press_stop()
         self._key = ""
         if self._bubbles:
@@ -272,7 +266,7 @@ class ChatPage(Page):
                 self._add_answer()
                 self._finish_answer(message.content)
 
-    def _forget(self, key: str) -> None:
+    def _leave_deleted(self, key: str) -> None:
         """Leave a conversation that was deleted."""
         if key == self._key:
             self._start_anew()
@@ -283,7 +277,7 @@ class ChatPage(Page):
             row(None, Button(question, act=partial(self._ask, question)), None)
             for question in (suggestions(model) if model else ())
         ]
-        self._suggestions.show_content(holder(column(*buttons, spacing=theme.SPACE_S)))
+        self._suggestions.show_items(*buttons, spacing=theme.SPACE_S)
         self._model.setText(layers.model(model) if model else "")
 
     def _show_state(self) -> None:
@@ -312,8 +306,8 @@ class ChatPage(Page):
         self._follows = True
         return bubble
 
-    def _tell_more(self) -> None:
-        """Say who can read what is written here."""
+    def _explain(self) -> None:
+        """Show who can read what is written here."""
         said = self.tr(
             "Your messages pass through the computers that serve this model. Their owners can read them, and nobody "
             "else can. Don't write what they should not know.\n\nConversations are kept on this computer only."
@@ -326,7 +320,7 @@ class ChatPage(Page):
         bar = row(self._lists, self._new, (self._model, 1), self._gear, spacing=theme.SPACE_S)
         bar.setContentsMargins(theme.SPACE_S, theme.SPACE_S, theme.SPACE_M, theme.SPACE_S)
         self._bar.setLayout(bar)
-        note = text("muted", kind=TextStyle.CAPTION, said=self.tr("People serving this model can read your messages."))
+        note = caption(self.tr("People serving this model can read your messages."))
         parts = column(
             row((self._field, 1), column(None, self._send, self._stop)),
             row((note, 1), self._more, spacing=theme.SPACE_XS),
@@ -337,7 +331,7 @@ class ChatPage(Page):
         self._composer.setLayout(parts)
         self._composer_parts = parts
         self._list.opened.connect(self._open)
-        self._list.deleted.connect(self._forget)
+        self._list.deleted.connect(self._leave_deleted)
         self._field.sent.connect(self._press_send)
         self._field.edit_wanted.connect(self._edit_last)
         self._field.textChanged.connect(self._show_send)
@@ -345,22 +339,20 @@ class ChatPage(Page):
         for keys, act in ((QKeySequence.StandardKey.New, self._start_anew), (Qt.Key.Key_Escape, self._press_escape)):
             QShortcut(QKeySequence(keys), self, act, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         bar_beside = self.verticalScrollBar()
-        bar_beside.valueChanged.connect(self._note_place)
+        bar_beside.valueChanged.connect(self._follow_if_at_end)
         bar_beside.rangeChanged.connect(self._follow)
         self.setFocusProxy(self._field)
-        for part in (self._empty, self._suggestions):
-            self.column.addWidget(part)
-        self.column.addLayout(self._talk)
+        self.add(self._empty, self._suggestions, self._talk)
 
     def _follow(self, _least: int, most: int) -> None:
         if self._follows and self._bubbles:
             self.verticalScrollBar().setValue(most)
 
-    def _note_place(self, value: int) -> None:
+    def _follow_if_at_end(self, value: int) -> None:
         self._follows = value >= self.verticalScrollBar().maximum() - theme.SPACE_XL
 
     def _place_parts(self) -> None:
-        """Put the bar above the conversation, the field below it, and the list beside it, or over it if asked for."""
+        """Put the bar above the conversation, the field below it, and the list beside it, or over a narrow one."""
         width, height, above = self.width(), self.height(), self._bar.sizeHint().height()
         is_wide = width >= _BESIDE
         self._lists.setVisible(not is_wide)
@@ -378,9 +370,9 @@ class ChatPage(Page):
 
 
 class QuestionField(QPlainTextEdit):
-    """A field that Return sends; Shift with Return begins a line. It grows with its lines.
+    """A field that grows with its lines. Return sends it, Shift with Return begins a line.
 
-    Signals: `sent()`, `edit_wanted()` when the last question is wanted again, `grew()` when its height changed.
+    Signals: `sent()`, `edit_wanted()` when the user wants the last question again, `grew()` when its height changed.
     """
 
     sent = Signal()

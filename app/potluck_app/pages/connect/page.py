@@ -1,4 +1,4 @@
-"""The page that brings the swarm's model into other programs: the address, a key for each of them, and recipes."""
+"""The page Connect, for other programs that use the swarm's model: the address, a key for each, and recipes."""
 
 from __future__ import annotations
 
@@ -6,50 +6,39 @@ from functools import partial
 
 from potluck_control.api.schema import Status
 from potluck_control.methods import gateway
-from potluck_control.methods.gateway import (
-    GatewayState,
-    GatewayStatus,
-    KeyInfo,
-    KeyList,
-    KeyName,
-    MadeKey,
-    StartParams,
-)
-from PySide6.QtWidgets import QLineEdit
 
+from potluck_app.pages.calls import DaemonCaller
 from potluck_app.pages.connect.recipes import RecipeCard
-from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets.button import Button
+from potluck_app.widgets.controls import text_field
 from potluck_app.widgets.copying import CopyField
 from potluck_app.widgets.dialogs import ConfirmDialog
-from potluck_app.widgets.parts import Card, PollTimer, divided, row, text
+from potluck_app.widgets.parts import Card, PollTimer, divided, muted, row
 from potluck_app.widgets.row import Row, RowList
-from potluck_app.words import engine, layers, sentences
-from potluck_app.words import formats as dates
-from potluck_app.words import formats as numbers
-from potluck_app.words.sentences import translated
+from potluck_app.words import engine, formats, layers, sentences
 
-_LOOK_MS = 700  # while the gateway starts
-_RUNS = (GatewayState.STARTING, GatewayState.READY)
+_POLL_MS = 700  # time between two looks at a gateway that starts
+_RUNS = (gateway.GatewayState.STARTING, gateway.GatewayState.READY)
 
 
 class ConnectPage(SettingsForm):
-    """Shows one `GatewayStatus` and the keys. A key that was just made is kept until the next one."""
+    """The page shows the state of the gateway and the keys. It keeps a key that was just made until the next one is."""
 
     AGAIN_MS = 10_000
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Connect"))
-        self._gateway = GatewayStatus(GatewayState.STOPPED)
+        self._gateway = gateway.GatewayStatus(gateway.GatewayState.STOPPED)
         self._model, self._key = "", ""
-        self._state = text("muted")
+        self._state = muted()
         self._address = CopyField(self.tr("Address"), self.tr("Copy the address"))
         self._button = Button(self.tr("Start"), "play", act=self._press)
-        self._name, self._make = QLineEdit(), Button(self.tr("Make a key"), "plus", act=self._make_key)
-        self._new, self._new_note = CopyField(self.tr("New key"), self.tr("Copy the new key")), text("muted")
+        self._name = text_field(self.tr("Name of the program"), max_chars=64)
+        self._make = Button(self.tr("Make a key"), "plus", act=self._make_key)
+        self._new, self._new_note = CopyField(self.tr("New key"), self.tr("Copy the new key")), muted()
         self._keys, self._recipes = RowList(), RecipeCard()
-        self._starting = PollTimer(self, lambda: self.ask(gateway.STATUS, None, self._show_gateway))
+        self._starting = PollTimer(self, lambda: self.call(gateway.STATUS, None, self._show_gateway))
         self._build()
         self._show_gateway(self._gateway)
 
@@ -60,42 +49,42 @@ class ConnectPage(SettingsForm):
 
     def refresh(self) -> None:
         super().refresh()
-        self.ask(gateway.STATUS, None, self._show_gateway)
-        self.ask(gateway.KEYS, None, self._show_keys)
+        self.call(gateway.STATUS, None, self._show_gateway)
+        self.call(gateway.KEYS, None, self._show_keys)
 
-    def _show_gateway(self, status: GatewayStatus) -> None:
+    def _show_gateway(self, status: gateway.GatewayStatus) -> None:
         self._gateway = status
         self._state.setText(self._described(status))
         self._address.show_content(status.url, instead=self.tr("Known once it runs"))
         is_running = status.state in _RUNS
         self._button.setText(self.tr("Stop") if is_running else self.tr("Start"))
         self._button.show_glyph("close" if is_running else "play")
-        self._starting.run_while(status.state is GatewayState.STARTING, _LOOK_MS)
+        self._starting.run_while(status.state is gateway.GatewayState.STARTING, _POLL_MS)
         self._show_recipes()
 
     def _press(self) -> None:
         if self._gateway.state in _RUNS:
-            self.ask(gateway.STOP, None, self._show_gateway)
+            self.call(gateway.STOP, None, self._show_gateway)
         else:
-            self.ask(gateway.START, StartParams(stays=True), self._show_gateway)
+            self.call(gateway.START, gateway.StartParams(stays=True), self._show_gateway)
 
-    def _show_keys(self, found: KeyList) -> None:
+    def _show_keys(self, found: gateway.KeyList) -> None:
         nothing = self.tr("No program has a key yet.")
-        self._keys.show_rows(found.keys, lambda: list(map(self._row, found.keys)) or [text("muted", said=nothing)])
+        self._keys.show_rows(found.keys, lambda: list(map(self._row, found.keys)) or [muted(nothing)])
 
-    def _row(self, key: KeyInfo) -> Row:
+    def _row(self, key: gateway.KeyInfo) -> Row:
         about = self.tr("Revoke the key of {program}").format(program=key.name)
         revoke = Button(self.tr("Revoke…"), "", "quiet", lambda: self._ask_revoke(key.name), about=about)
-        made = self.tr("Made {day}").format(day=dates.date(key.made_at))
-        used = self.tr("%n answer(s), {tokens} tokens", "", key.answers).format(tokens=numbers.number(key.tokens))
+        made = self.tr("Made {day}").format(day=formats.date(key.made_at))
+        used = self.tr("%n answer(s), {tokens} tokens", "", key.answers).format(tokens=formats.number(key.tokens))
         return Row(key.name, f"{made} · {used}" if key.answers else made, revoke)
 
     def _make_key(self) -> None:
         name = self._name.text().strip()
         if name:
-            self.ask(gateway.MAKE_KEY, KeyName(name), self._show_made)
+            self.call(gateway.MAKE_KEY, gateway.KeyName(name), self._show_made)
 
-    def _show_made(self, made: MadeKey) -> None:
+    def _show_made(self, made: gateway.MadeKey) -> None:
         self._key = made.key
         self._name.clear()
         self._new.show_content(made.key)
@@ -104,28 +93,28 @@ class ConnectPage(SettingsForm):
         self._new.show()
         self._new_note.show()
         self._show_recipes()
-        self.ask(gateway.KEYS, None, self._show_keys)
+        self.call(gateway.KEYS, None, self._show_keys)
 
     def _ask_revoke(self, name: str) -> None:
         asked = self.tr("Revoke the key of {program}?").format(program=name)
         said = self.tr("That program can no longer use the swarm's model.")
-        revoke = partial(self.ask, gateway.REVOKE_KEY, KeyName(name), self._show_keys)
+        revoke = partial(self.call, gateway.REVOKE_KEY, gateway.KeyName(name), self._show_keys)
         ConfirmDialog(self, asked, said, self.tr("Revoke"), revoke).open()
 
     def _show_recipes(self) -> None:
         self._recipes.show_values(self._gateway.url, self._key, self._model)
 
-    def _described(self, status: GatewayStatus) -> str:
+    def _described(self, status: gateway.GatewayStatus) -> str:
         """Return the gateway's state as a sentence or two."""
         match status.state:
-            case GatewayState.READY:
+            case gateway.GatewayState.READY:
                 said = self.tr("Ready: {model}.").format(model=layers.model(status.model))
                 ends = self.tr("Ends at {time} if nobody asks.") if status.ends_at is not None else ""
-                ending = ends.format(time=dates.clock(status.ends_at)) if status.ends_at is not None else ""
+                ending = ends.format(time=formats.clock(status.ends_at)) if status.ends_at is not None else ""
                 return " ".join(filter(None, (said, ending, sentences.reason(status.notice))))
-            case GatewayState.STARTING:
-                return engine.getting_ready(translated(status.step))
-            case GatewayState.FAILED:
+            case gateway.GatewayState.STARTING:
+                return engine.getting_ready(sentences.translated(status.step))
+            case gateway.GatewayState.FAILED:
                 return sentences.reason(status.problem)
             case _:
                 return self.tr("It does not run.")
@@ -134,7 +123,6 @@ class ConnectPage(SettingsForm):
         lead = self.tr(
             "Programs that speak OpenAI's, Anthropic's or Ollama's API can use the swarm's model through this computer."
         )
-        self.column.addWidget(text("muted", said=lead))
         always = self.flag(
             "gateway.start_with_daemon",
             self.tr("Always on"),
@@ -143,15 +131,11 @@ class ConnectPage(SettingsForm):
             ),
         )
         address = Card(self.tr("Address"), self._state, self._address, row(self._button, None), *divided((always,)))
-        self.column.addWidget(address)
-        self._name.setPlaceholderText(self.tr("Name of the program"))
-        self._name.setAccessibleName(self.tr("Name of the program"))
-        self._name.setMaxLength(64)
         self._name.returnPressed.connect(self._make_key)
         self._new.hide()
         self._new_note.hide()
-        note = text("muted", said=self.tr("Give each program a key of its own. Whoever has one asks in your name."))
+        note = muted(self.tr("Give each program a key of its own. Whoever has one asks in your name."))
         making = row((self._name, 1), self._make)
-        self.column.addWidget(Card(self.tr("Keys"), note, making, self._new, self._new_note, self._keys))
-        self.column.addWidget(self._recipes)
+        keys = Card(self.tr("Keys"), note, making, self._new, self._new_note, self._keys)
+        self.add(muted(lead), address, keys, self._recipes)
         self.setFocusProxy(self._button)

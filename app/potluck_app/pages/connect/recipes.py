@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from potluck_control.recipes import RECIPES
-from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QPlainTextEdit
 
 from potluck_app.widgets.controls import ComboBox
 from potluck_app.widgets.copying import CopyButton
-from potluck_app.widgets.parts import Card, row, text
+from potluck_app.widgets.fixed_text import FixedText
+from potluck_app.widgets.parts import Card, muted, row
 from potluck_app.words.sentences import translated
 
 _ROOM = 32  # height of what is around the text, and of a scroll bar below it
@@ -16,18 +15,13 @@ _USUAL_ADDRESS = "http://127.0.0.1:8737/v1"
 
 
 class RecipeCard(Card):
-    """Shows one recipe at a time."""
+    """A card with one recipe at a time."""
 
     def __init__(self) -> None:
         super().__init__()
         self._programs = ComboBox(self.tr("Program"))
         self._programs.addItems([recipe.program for recipe in RECIPES])
-        self._where, self._content = text("muted"), QPlainTextEdit()
-        self._content.setReadOnly(True)
-        self._content.setTabChangesFocus(True)
-        self._content.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._content.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self._content.setAccessibleName(self.tr("What to enter"))
+        self._where, self._content = muted(), FixedText(self.tr("What to enter"))
         self._copy = CopyButton(self.tr("Copy the recipe"))
         self._values = ("", "", "")
         self._programs.currentIndexChanged.connect(lambda _: self._show())
@@ -35,7 +29,7 @@ class RecipeCard(Card):
         self._show()
 
     def show_values(self, address: str, key: str, model: str) -> None:
-        """Fill in the values; an empty one gets a place holder."""
+        """Fill in the values; an empty one leaves a placeholder."""
         if (address, key, model) != self._values:
             self._values = address, key, model
             self._show()

@@ -1,11 +1,10 @@
-"""The compute engine's environment: setting it up, renewing it, and going back.
-
-The plan of setting up the compute engine: the build that fits and why, the downloads, and the folder.
-"""
+"""Setting up the compute engine's environment: the plan, its progress, updates of it, and the way back."""
 
 from __future__ import annotations
 
-from potluck_control.methods import installation as setup
+from functools import partial
+
+from potluck_control.methods import installation
 from potluck_control.methods.health import Finding, Severity, Subject
 from potluck_control.methods.installation import BeginParams, SetupState
 from PySide6.QtCore import Signal
@@ -16,33 +15,52 @@ from potluck_app.pages.page import Page, PageSection
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.notice import Notice
-from potluck_app.widgets.parts import Card, ContentArea, Glyph, PollTimer, column, divider, holder, row, text
+from potluck_app.widgets.parts import (
+    Card,
+    ContentArea,
+    Glyph,
+    PollTimer,
+    beside,
+    caption,
+    column,
+    divider,
+    holder,
+    muted,
+    row,
+    stack,
+    text,
+)
 from potluck_app.widgets.progress import DownloadProgress
 from potluck_app.widgets.row import Row, finding_line
-from potluck_app.widgets.theme import TextStyle
 from potluck_app.words import engine, sentences
 
 _OF_PLACE = (Subject.FOLDER, Subject.ROOM)  # such findings say nothing about a folder chosen after them
 
 
 class SetUpPlan(QWidget):
-    """Shows the plan and lets the user change it. Signal: `begun(BeginParams)`, when the user starts."""
+    """The plan of a set-up, which the user may change: the build and why it fits, the downloads, and the folder.
+
+    Signal: `begun(BeginParams)`, when the user starts.
+    """
 
     begun = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
-        self._folder = ""  # chosen here; empty: the usual one
+        self._folder = ""  # chosen here; "": the usual one
         self._state: SetupState | None = None
         self._found = ContentArea()
-        self._variant = ""  # chosen here; empty: the one that fits best
+        self._variant = ""  # chosen here; "": the best one
         self._variants, about = QMenu(self), self.tr("Another folder for the compute engine")
         choose = Button(self.tr("Another folder…"), "folder", act=self._choose_folder, about=about)
-        self._another = Button(self.tr("Another build"), "down", is_trailing=True)
-        self._build_row = Row(self.tr("PyTorch build"), "", self._another)
+        another = Button(self.tr("Another build"), "down", is_trailing=True)
+        another.setMenu(self._variants)
+        self._build_row = Row(self.tr("PyTorch build"), "", another)
         self._folder_row = Row(self.tr("Folder"), "", choose)
-        self._sizes, self._begin = text("muted", kind=TextStyle.CAPTION), Button("", "save", "primary")
-        self._build()
+        self._sizes, self._begin = caption(), Button("", "save", "primary", self._press_begin)
+        self.setFocusProxy(self._begin)
+        foot = row(self._begin, (self._sizes, 1))
+        self.setLayout(column(self._found, divider(), self._build_row, self._folder_row, divider(), foot))
 
     def show_state(self, state: SetupState) -> None:
         self._state = state
@@ -53,7 +71,7 @@ class SetUpPlan(QWidget):
         self._begin.show_glyph("save" if state.error is None else "refresh")
 
     def _show_variants(self, state: SetupState) -> None:
-        """Offer the builds; the one that fits comes first and is taken unless the user chooses another."""
+        """Offer the builds, the best one first; it is chosen unless the user chooses another."""
         best = [name for name in state.variants if name == state.plan.variant]
         offered = best + [name for name in state.variants if name != state.plan.variant]
         if [action.data() for action in self._variants.actions()] != offered:
@@ -61,12 +79,12 @@ class SetUpPlan(QWidget):
             for name in offered:
                 action = self._variants.addAction(engine.variant(name))
                 action.setData(name)
-                action.triggered.connect(lambda _checked=False, name=name: self._take(name))
+                action.triggered.connect(lambda _checked=False, name=name: self._choose_variant(name))
         if self._variant not in offered:
             self._variant = offered[0] if offered else ""
         self._build_row.setVisible(len(offered) > 1)
 
-    def _take(self, variant: str) -> None:
+    def _choose_variant(self, variant: str) -> None:
         self._variant = variant
         self._show_found()
 
@@ -76,7 +94,7 @@ class SetUpPlan(QWidget):
         plan, other = self._state.plan, self._other_variant()
         severity = Severity.WARNING if plan.advice else Severity.OK
         lines = [finding_line(severity, sentences.reason(plan.why), sentences.reason(plan.advice))]
-        for item in self._told():
+        for item in self._findings():
             lines.append(finding_line(item.severity, sentences.reason(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
             said = self.tr("This version of Potluck lacks the packages of the best build ({variant}).")
@@ -85,10 +103,10 @@ class SetUpPlan(QWidget):
             said = self.tr("Potluck has not been tested with this build. It is used only if it passes a test here.")
             lines.append(finding_line(Severity.NOTE, said))
         self._build_row.show_help(engine.variant(self._variant))
-        self._found.show_content(holder(column(*lines)))
+        self._found.show_items(*lines)
         self._sizes.setText("" if other else engine.download_sizes(plan.download_bytes, plan.disk_bytes))
 
-    def _told(self) -> list[Finding]:
+    def _findings(self) -> list[Finding]:
         """Return the findings about obstacles and free space."""
         known = self._state.findings if self._state is not None else ()
         left_out = (Subject.BUILD, *_OF_PLACE) if self._folder else (Subject.BUILD,)
@@ -96,13 +114,13 @@ class SetUpPlan(QWidget):
         return [item for item in worth if item.subject not in left_out]
 
     def _advice(self, of: Finding) -> str:
-        """Return the daemon's advice, but for the folder, which has a button here."""
+        """Return the daemon's advice, or what the button for the folder does."""
         if of.subject in _OF_PLACE and of.severity is not Severity.OK:
             return self.tr("Free some space, or choose another folder below.")
         return sentences.reason(of.advice)
 
     def _other_variant(self) -> str:
-        """Return the build chosen instead of the best one; empty: the best one."""
+        """Return the build chosen instead of the best one; "" for the best one."""
         is_best = self._state is not None and self._variant == self._state.plan.variant
         return "" if is_best else self._variant
 
@@ -114,39 +132,36 @@ class SetUpPlan(QWidget):
             self._folder_row.show_help(chosen)
             self._show_found()
 
-    def _build(self) -> None:
-        self.setFocusProxy(self._begin)
-        self._another.setMenu(self._variants)
-        self._begin.clicked.connect(lambda: self.begun.emit(BeginParams(self._other_variant(), self._folder)))
-        foot = row(self._begin, (self._sizes, 1))
-        self.setLayout(column(self._found, divider(), self._build_row, self._folder_row, divider(), foot))
+    def _press_begin(self) -> None:
+        self.begun.emit(BeginParams(self._other_variant(), self._folder))
 
 
 class EngineSection(PageSection):
-    """Signal: `told(SetupState)`, with each answer of the daemon.
+    """The state of the compute engine's environment, and the buttons that change it.
 
-    The daemon sets up the environment, whatever page is open, and without the app.
+    The daemon does the work, whatever page is open, and even without the app. Signal: `state_changed(SetupState)`, with
+    each answer of the daemon.
     """
 
-    told = Signal(object)
+    state_changed = Signal(object)
 
     def __init__(self, page: Page, heading: str = "") -> None:
         super().__init__(page)
         self._state: SetupState | None = None
         self._last = BeginParams()
         self._is_choosing = False
-        self._looking = text("muted", said=self.tr("Looking at this computer…"))
-        self._ready, self._detail = text(), text("muted", kind=TextStyle.CAPTION)
+        self._looking = muted(self.tr("Looking at this computer…"))
+        self._ready, self._detail = text(), caption()
         self._plan, self._bar = SetUpPlan(), DownloadProgress(self.tr("Installation progress"))
-        self._error, self._cancel = Notice("problem", "error"), Button(self.tr("Cancel"), "close")
-        self._renew = Button(self.tr("Update"), "refresh", act=self.begin)
-        self._back = Button(self.tr("Go back to the previous one"), "undo")
+        self._error, self._renew = Notice("problem", "error"), Button(self.tr("Update"), "refresh", act=self.begin)
+        back = partial(page.call, installation.ROLL_BACK_SETUP, None, self.show_state)
+        self._back = Button(self.tr("Go back to the previous one"), "undo", act=back)
         self._other = Button(self.tr("Change build or folder…"), "more", act=self._choose)
         self._poll = PollTimer(self, self.refresh)
         self._build(heading)
 
     def refresh(self) -> None:
-        self.page.ask(setup.SETUP_STATE, None, self.show_state)
+        self.page.call(installation.SETUP_STATE, None, self.show_state)
 
     def show_state(self, state: SetupState) -> None:
         self._state = state
@@ -158,15 +173,14 @@ class EngineSection(PageSection):
         self._plan.setVisible(is_planning)
         self._plan.show_state(state)
         self._running.setVisible(is_running)
-        if state.progress is not None:
-            self._bar.say(sentences.reason(state.progress.text), state.progress.done, state.progress.total)
+        self._bar.show_work(state.progress)
         again = "" if is_planning else self.tr("Try again")
         self._error.say("" if is_running else sentences.problem(state.error), again)
         self._renew.setVisible(state.outdated)
         self._back.setVisible(state.can_roll_back)
         self._upkeep.setVisible(state.ready and not is_running and not self._is_choosing)
         self._poll.run_while(is_running)
-        self.told.emit(state)
+        self.state_changed.emit(state)
 
     def _show_ready(self, state: SetupState) -> None:
         if not state.variant:
@@ -184,13 +198,13 @@ class EngineSection(PageSection):
             self._detail.say("\n".join(said))
 
     def begin(self) -> None:
-        """Set up what fits best, for those who have said that they want it."""
+        """Set up what fits best, without another question."""
         self._begin(BeginParams())
 
     def _begin(self, params: BeginParams) -> None:
-        """A refusal is said where its button is."""
+        """Start a set-up; a refusal is shown beside the button."""
         self._last, self._is_choosing = params, False
-        self.page.link.call(setup.BEGIN_SETUP, params, done=self.show_state, failed=self._fail)
+        self.page.link.call(installation.BEGIN_SETUP, params, done=self.show_state, failed=self._fail)
 
     def _fail(self, error: PotluckError) -> None:
         self._error.say(sentences.failure(error))
@@ -205,16 +219,13 @@ class EngineSection(PageSection):
         self.setFocusProxy(self._plan)
         self._plan.begun.connect(self._begin)
         self._error.pressed.connect(lambda: self._begin(self._last))
-        self._cancel.clicked.connect(lambda: self.page.ask(setup.CANCEL_SETUP, None, self.show_state))
-        self._back.clicked.connect(lambda: self.page.ask(setup.ROLL_BACK_SETUP, None, self.show_state))
-        self._current = holder(
-            row(column(Glyph("good", "serving"), None), (column(self._ready, self._detail, spacing=2), 1))
-        )
-        self._running = holder(row((self._bar, 1), self._cancel, spacing=theme.SPACE_XL))
+        cancel = partial(self.page.call, installation.CANCEL_SETUP, None, self.show_state)
+        self._current = holder(beside(Glyph("good", "serving"), self._ready, self._detail))
+        stop = Button(self.tr("Cancel"), "close", act=cancel)
+        self._running = holder(row((self._bar, 1), stop, spacing=theme.SPACE_XL))
         # Two rows: in some languages three buttons are too wide for a small window.
-        self._upkeep = holder(column(row(self._renew, self._back, None), row(self._other, None)))
-        hidden = (self._current, self._plan, self._running, self._upkeep)
-        parts = (self._looking, self._current, self._error, self._plan, self._running, self._upkeep)
-        self.fill(Card(heading, *parts))
-        for widget in hidden:
+        self._upkeep = stack(row(self._renew, self._back, None), row(self._other, None))
+        parts = (self._current, self._plan, self._running, self._upkeep)
+        self.fill(Card(heading, self._looking, self._error, *parts))
+        for widget in parts:
             widget.hide()

@@ -1,7 +1,4 @@
-"""The ways into a swarm: an invite from a member, a swarm of one's own, or one's other computer.
-
-The ways in for somebody who uses Potluck on another computer: an invite for one machine, or a backup of the keys.
-"""
+"""The ways into a swarm: an invite from a member, a new swarm, or another computer of the same user."""
 
 from __future__ import annotations
 
@@ -9,47 +6,50 @@ import base64
 from pathlib import Path
 
 from potluck_control.api import schema
-from potluck_control.methods import members as computers
-from potluck_control.methods import swarms
-from potluck_control.methods.members import Restored, RestoreParams
-from potluck_control.methods.swarms import UserNames
+from potluck_control.methods import members, swarms
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import DaemonCaller
+from potluck_app.pages.calls import DaemonCaller
 from potluck_app.pages.swarm.models import ModelPicker
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, DisclosureButton, Switch
-from potluck_app.widgets.parts import Card, column, divided, row, text
+from potluck_app.widgets.controls import MAX_PASSWORD_CHARS, text_field
+from potluck_app.widgets.parts import Card, column, divided, muted, row, text
 from potluck_app.widgets.row import Row
 from potluck_app.words import sentences
 
-_MAX_FILE_BYTES = 256 * 1024
+_MAX_BACKUP_BYTES = 256 * 1024
+_INVITE_HEIGHT, _NAME_WIDTH = 64, 220
+_MAX_NAME_CHARS = 40  # the limit of membership records
 
 
 class OtherComputer(QWidget):
-    """Says how this computer becomes one of the user's. Signal: `joined()`, when a backup made it so."""
+    """Tells somebody with another computer how this one joins it: by an invite from there, or a backup of the keys.
+
+    Signal: `joined()`, when a backup made it so.
+    """
 
     joined = Signal()
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
-        self._password, self._restore = QLineEdit(), Button(self.tr("Restore backup…"), "folder", act=self._choose)
-        self._error = text("error")
-        self._password.setEchoMode(QLineEdit.EchoMode.Password)
-        self._password.setPlaceholderText(self.tr("Password of the backup"))
-        self._password.setAccessibleName(self.tr("Password of the backup"))
-        self._password.setMaxLength(1024)
+        name = self.tr("Password of the backup")
+        self._password = text_field(name, max_chars=MAX_PASSWORD_CHARS, is_secret=True)
+        self._restore, self._error = (
+            Button(self.tr("Restore backup…"), "folder", act=self._choose),
+            text(colour="error"),
+        )
         self._password.textChanged.connect(lambda: self._set_busy(False))
         self._error.hide()
         said = self.tr(
             "There, Swarm has “Your computers”, which can show an invite to enter above. If that computer is gone, "
             "restore the backup of your keys."
         )
-        rows = (text("muted", said=said), row((self._password, 1), self._restore), self._error)
+        rows = (muted(said), row((self._password, 1), self._restore), self._error)
         self.setLayout(column(Card(self.tr("My other computer"), *rows)))
         self._set_busy(False)
 
@@ -59,41 +59,34 @@ class OtherComputer(QWidget):
         return bool(self._password.text())
 
     def restore(self, path: Path) -> None:
-        """Have the daemon restore the backup in a file with the password that was written."""
+        """Restore the backup in a file, with the password that the user entered."""
         try:
             with path.open("rb") as file:
-                data = base64.b64encode(file.read(_MAX_FILE_BYTES)).decode()
-            params = RestoreParams(data, self._password.text())
+                data = base64.b64encode(file.read(_MAX_BACKUP_BYTES)).decode()
+            params = members.RestoreParams(data, self._password.text())
         except (OSError, ValueError) as error:
-            self._show_error(sentences.sentence(getattr(error, "strerror", None) or str(error)))
+            self._error.say(sentences.sentence(getattr(error, "strerror", None) or str(error)))
             return
         self._set_busy(True)
-        self._link.call(computers.RESTORE, params, done=self._done, failed=self._fail)
+        self._link.call(members.RESTORE, params, done=self._done, failed=self._fail)
 
     def _choose(self) -> None:
         chosen, _ = QFileDialog.getOpenFileName(self, self.tr("Restore backup"))
         if chosen:
             self.restore(Path(chosen))
 
-    def _done(self, _: Restored) -> None:
+    def _done(self, _: members.Restored) -> None:
         self._password.clear()
         self._error.hide()
         self._set_busy(False)
         self.joined.emit()
 
     def _fail(self, error: PotluckError) -> None:
-        self._show_error(sentences.failure(error))
-
-    def _show_error(self, message: str) -> None:
-        self._error.say(message)
+        self._error.say(sentences.failure(error))
         self._set_busy(False)
 
     def _set_busy(self, busy: bool) -> None:
         self._restore.setEnabled(not busy and bool(self._password.text()))
-
-
-_INVITE_HEIGHT, _NAME_WIDTH = 64, 220
-_MAX_NAME_CHARS = 40  # as records have
 
 
 class JoinForm(QWidget):
@@ -104,7 +97,8 @@ class JoinForm(QWidget):
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
-        self._invite, self._model = QPlainTextEdit(), QLineEdit()
+        self._invite = QPlainTextEdit()
+        self._model = text_field(self.tr("Model"), self.tr("Another model: its name on Hugging Face, or a folder"))
         self._join = Button(self.tr("Join this swarm"), "", "primary", self._press_join)
         self._start = Button(act=self._press_start)
         self._public = Switch(self.tr("Anybody may join, on probation at first"))
@@ -115,11 +109,11 @@ class JoinForm(QWidget):
         self._picker.chosen.connect(self._pick)
         self._pick_model = DisclosureButton(self.tr("Choose a model"), self._picker)
         self._more = DisclosureButton(self.tr("I use Potluck on another computer"), self._other)
-        self._error, self._asked = text("error"), text()
-        self._person, self._computer = QLineEdit(), QLineEdit()
-        you = self.tr("What should friends call you?"), self.tr("What should this computer be called?")
-        rows = [Row(said, "", field) for said, field in zip(you, (self._person, self._computer), strict=True)]
-        self._names = Card("", *divided(rows))
+        self._error, self._asked = text(colour="error"), text()
+        you, here = self.tr("What should friends call you?"), self.tr("What should this computer be called?")
+        self._person = text_field(you, self.tr("Your name or nickname"), _MAX_NAME_CHARS)
+        self._computer = text_field(here, max_chars=_MAX_NAME_CHARS)
+        self._names = Card("", *divided((Row(you, "", self._person), Row(here, "", self._computer))))
         for part in (self._error, self._asked, self._moves, self._names):
             part.hide()
         self._build_fields()
@@ -132,7 +126,7 @@ class JoinForm(QWidget):
                 self._error,
                 Card(
                     self.tr("Start a new swarm"),
-                    text("muted", said=note),
+                    muted(note),
                     row(self._start, (self._model, 1)),
                     row(self._pick_model, None),
                     self._public,
@@ -150,15 +144,15 @@ class JoinForm(QWidget):
         super().showEvent(event)
         self._link.call(swarms.OWN_NAMES, None, done=self._show_names)
 
-    def _show_names(self, names: UserNames) -> None:
-        """Ask once for the names that others see, with guesses to take."""
+    def _show_names(self, names: swarms.UserNames) -> None:
+        """Ask for the names that others see until the user has chosen them; propose guesses."""
         self._names.setVisible(not names.is_chosen)
         for field, name in ((self._person, names.person), (self._computer, names.computer)):
             if not field.isModified():
                 field.setText(name)
 
     def ask_invite(self, swarm: str) -> None:
-        """Ask for the invite of `swarm`, whose link was opened; empty: of any."""
+        """Ask for an invite to `swarm`, whose link was opened; "": to any swarm."""
         said = self.tr("Enter the invite to the swarm “{swarm}” that its members sent you.")
         self._asked.say(said.format(swarm=swarm) if swarm else "")
         self._invite.setFocus()
@@ -222,14 +216,10 @@ class JoinForm(QWidget):
 
     def _build_fields(self) -> None:
         self._invite.setPlaceholderText(self.tr("Paste the invite, or the whole message that it came in"))
-        self._person.setPlaceholderText(self.tr("Your name or nickname"))
         for field in (self._person, self._computer):
-            field.setMaxLength(_MAX_NAME_CHARS)
             field.setMinimumWidth(_NAME_WIDTH)
         self._invite.setAccessibleName(self.tr("Invite"))
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)
         self._invite.textChanged.connect(lambda: self._set_busy(False))
-        self._model.setPlaceholderText(self.tr("Another model: its name on Hugging Face, or a folder"))
-        self._model.setAccessibleName(self.tr("Model"))
         self._model.textChanged.connect(lambda: self._set_busy(False))

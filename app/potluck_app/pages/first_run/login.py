@@ -6,7 +6,6 @@ import sys
 
 from msgspec import structs
 from potluck_control.methods import machine
-from potluck_control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QSignalBlocker
 
 from potluck.sentences import NOTHING
@@ -19,7 +18,7 @@ from potluck_app.words import sentences
 
 
 class LoginSection(PageSection):
-    """Each switch stays off until it is known what the system does."""
+    """The two switches. Each is disabled until the daemon says what the system does."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
@@ -29,16 +28,16 @@ class LoginSection(PageSection):
             self._daemon: Row(self.tr("Start donating"), self.tr("It follows your rules."), self._daemon),
             self._app: Row(self.tr("Show Potluck in the tray"), self.tr("Without a window."), self._app),
         }
-        self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
-        self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
+        self._daemon.toggled.connect(lambda is_on: self._change(machine.LoginParams(daemon=is_on)))
+        self._app.toggled.connect(lambda is_on: self._change(machine.LoginParams(app=is_on)))
         self.fill(Card(self.tr("When you log in"), *divided(self._rows.values())))
         for switch in self._rows:
-            switch.setEnabled(False)  # until it is known
+            switch.setEnabled(False)  # `_show` enables it
 
     def refresh(self) -> None:
-        self.page.ask(machine.LOGIN, None, self._show)
+        self.page.call(machine.LOGIN, None, self._show)
 
-    def _show(self, start: LoginStart) -> None:
+    def _show(self, start: machine.LoginStart) -> None:
         if self._windows is not None:
             start = structs.replace(start, app=self._windows.is_on(), app_problem=NOTHING)
         shown = (
@@ -54,8 +53,8 @@ class LoginSection(PageSection):
             self._rows[switch].show_problem(refused if problem else "")
             self._rows[switch].setToolTip(sentences.reason(problem))
 
-    def _change(self, params: LoginParams) -> None:
+    def _change(self, params: machine.LoginParams) -> None:
         if self._windows is not None and params.app is not None:
             self._windows.switch(f'"{LAUNCHER}" --hidden' if params.app else None)
-            params = LoginParams()
-        self.page.ask(machine.SET_LOGIN, params, self._show)
+            params = machine.LoginParams()
+        self.page.call(machine.SET_LOGIN, params, self._show)

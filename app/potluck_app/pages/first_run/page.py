@@ -6,20 +6,34 @@ The steps about the compute engine and the swarm are left out where one is there
 from __future__ import annotations
 
 from potluck_control.api import schema
-from potluck_control.api.schema import Status
 from potluck_control.methods.installation import SetupState
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from potluck.errors import PotluckError
+from potluck_app.pages.calls import DaemonCaller
+from potluck_app.pages.destination import Destination
 from potluck_app.pages.first_run.engine import EngineSection
 from potluck_app.pages.first_run.joining import JoinForm
 from potluck_app.pages.first_run.login import LoginSection
-from potluck_app.pages.page import DaemonCaller, Destination, Page
+from potluck_app.pages.page import Page
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.parts import Card, Glyph, StateIcon, column, holder, row, text
+from potluck_app.widgets.parts import (
+    Card,
+    Glyph,
+    StateIcon,
+    append,
+    beside,
+    caption,
+    column,
+    muted,
+    row,
+    stack,
+    strong,
+    text,
+)
 from potluck_app.widgets.theme import TextStyle
 from potluck_app.words import engine, layers, sentences
 from potluck_app.words.people import guest_notice
@@ -32,20 +46,19 @@ _WELCOME, _COMPUTE, _SWARM, _READY = range(4)
 class FirstRunPage(Page):
     """The page while no swarm is joined, and as long as `is_open`.
 
-    Every step has a default that works: people who only press Continue donate politely.
-
-    Those who only try it out, in a swarm of their own, are led to the chat before it has `finished`.
+    Every step has a default that works: people who only press Continue donate politely. Those who only try Potluck, in
+    a swarm of their own, are led to the chat before the page has `finished`.
     """
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, "")
         self.is_open = False
-        self._status: Status | None = None
+        self._status: schema.Status | None = None
         self._step = _WELCOME
         self._needs_engine, self._has_engine, self._is_computing_begun = False, True, False
         self._is_trying = False
-        self._title, self._lead = text(kind=TextStyle.TITLE), text("muted")
-        self._where = text("muted", kind=TextStyle.CAPTION)
+        self._title, self._lead = text(style=TextStyle.TITLE), muted()
+        self._where = caption()
         self._bar = QProgressBar()
         self._computing = EngineSection(self)
         self._joining, self._login = JoinForm(self.link), LoginSection(self)
@@ -56,22 +69,22 @@ class FirstRunPage(Page):
         self._next = Button(self.tr("Continue"), "", "primary", self._continue)
         self._later = Button(self.tr("Later"), "", "quiet", self._continue)
         self._try = Button(self.tr("Try it on this computer"), "chat", act=self._press_try)
-        self._download = text("muted", kind=TextStyle.CAPTION)
+        self._download = caption()
         self._steps = (
             self._build_welcome(),
             self._computing,
             self._joining,
-            holder(column(self._joined, self._login, spacing=theme.SPACE_L)),
+            stack(self._joined, self._login, spacing=theme.SPACE_L),
         )
         self._build()
         self._go(_WELCOME)
 
     @property
     def is_unsaved(self) -> bool:
-        """Tell whether somebody is half-way through and would have to begin anew."""
+        """Tell whether somebody is half-way through and would have to start over."""
         return self.is_open or self._joining.is_begun
 
-    def show_status(self, status: Status) -> None:
+    def show_status(self, status: schema.Status) -> None:
         before, self._status = self._status, status
         if self._step == _SWARM and self._is_in:
             self._go(_READY)
@@ -79,7 +92,7 @@ class FirstRunPage(Page):
             self._show_step()
         self._end_trial()
 
-    def lead_to(self, part: Destination, swarm: str = "") -> None:
+    def go_to(self, part: Destination, swarm: str = "") -> None:
         """Go to the step that joins a swarm."""
         if part is Destination.JOIN:
             self._go(_SWARM)
@@ -118,7 +131,7 @@ class FirstRunPage(Page):
         return tuple(step for step in range(len(self._steps)) if step == self._step or is_needed.get(step, True))
 
     def _show_engine(self, state: SetupState) -> None:
-        """Keep the step of an environment that is being made."""
+        """Take the state of the engine. The step stays in the path while the environment is being made."""
         was_ready, self._has_engine = not self._needs_engine, state.ready
         self._needs_engine = self._needs_engine or not state.ready
         self._is_computing_begun = state.ready or state.progress is not None
@@ -150,7 +163,7 @@ class FirstRunPage(Page):
             widget.setVisible(number == self._step)
         self._title.setText(said[self._step][0])
         self._lead.setText(said[self._step][1])
-        counted = sorted({*self._path(), _SWARM})  # which counts once it is joined, too
+        counted = sorted({*self._path(), _SWARM})  # the swarm's step counts even after it is done
         place = counted.index(self._step) + 1
         self._bar.setRange(0, len(counted))
         self._bar.setValue(place)
@@ -168,7 +181,7 @@ class FirstRunPage(Page):
         self._member.setText(self._membership(self._status))
         self._sign.show_glyph(*_SIGNS.get(reason, ("good", "serving")))
 
-    def _membership(self, status: Status | None) -> str:
+    def _membership(self, status: schema.Status | None) -> str:
         """Return what the user is in the swarm; empty without one."""
         if status is None or status.swarm is None:
             return ""
@@ -191,7 +204,7 @@ class FirstRunPage(Page):
 
     def _begin_trial(self, _: schema.Joined) -> None:
         self._try.setEnabled(True)
-        self.forget_problems()
+        self.clear_problems()
         self._is_trying = True
         if self._has_engine:
             self._leave()
@@ -200,7 +213,7 @@ class FirstRunPage(Page):
             self._computing.begin()
 
     def _end_trial(self) -> None:
-        """Lead those who try it to the chat once the engine is there and the daemon knows it: then it soon answers."""
+        """Lead to the chat those who try Potluck, once the engine is there and the daemon knows it."""
         is_known = self._status is not None and self._status.reason is not Reason.NO_ENGINE
         if self._is_trying and self._step == _COMPUTE and self._has_engine and is_known:
             QTimer.singleShot(0, self, self._finish_trial)  # the window is about to show this page
@@ -211,12 +224,12 @@ class FirstRunPage(Page):
 
     def _fail_trial(self, error: PotluckError) -> None:
         self._try.setEnabled(True)
-        self.complain(error)
+        self.show_error(error)
 
     def _leave(self) -> None:
         wants_chat, self._is_trying = self._is_trying, False
         if wants_chat:
-            self.wanted.emit(Destination.CHAT)
+            self.requested.emit(Destination.CHAT)
         self._go(_WELCOME)
         self.finished.emit()
 
@@ -226,17 +239,15 @@ class FirstRunPage(Page):
 
     def _build(self) -> None:
         self.setFocusProxy(self._next)
-        self._computing.told.connect(self._show_engine)
+        self._computing.state_changed.connect(self._show_engine)
         self._joining.joined.connect(lambda: self._go(_READY))
         texts = column(self._title, self._lead, spacing=2)
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(_POT * 2)
         self._bar.setAccessibleName(self.tr("Steps"))
-        self.column.addLayout(row(StateIcon(_POT, State.SERVING), (texts, 1), spacing=theme.SPACE_L))
-        for widget in self._steps:
-            self.column.addWidget(widget)
-        self.column.addWidget(self._download)
-        self.column.addLayout(row(self._bar, (self._where, 1), self._back, self._try, self._later, self._next))
+        head = row(StateIcon(_POT, State.SERVING), (texts, 1), spacing=theme.SPACE_L)
+        foot = row(self._bar, (self._where, 1), self._back, self._try, self._later, self._next)
+        append(self.column, head, *self._steps, self._download, foot)
 
     def _build_welcome(self) -> QWidget:
         what = _points(
@@ -273,13 +284,12 @@ class FirstRunPage(Page):
                 self.tr("No account, no telemetry. Your files stay private, and nobody can run code here."),
             ),
         )
-        return holder(column(what, who, spacing=theme.SPACE_L))
+        return stack(what, who, spacing=theme.SPACE_L)
 
 
 def _points(heading: str, *points: tuple[str, str, str]) -> Card:
     """Return a card of points, each with a glyph, a title and a sentence or two."""
     lines = []
     for glyph, title, said in points:
-        texts = column(text(kind=TextStyle.STRONG, said=title), text("muted", said=said), spacing=2)
-        lines.append(row(column(Glyph(glyph, "accent", _SIGN), None), (texts, 1)))
+        lines.append(beside(Glyph(glyph, "accent", _SIGN), strong(title), muted(said)))
     return Card(heading, *lines)

@@ -9,20 +9,29 @@ from itertools import groupby, zip_longest
 
 from msgspec import structs
 from potluck_control.api import schema
-from potluck_control.api.schema import HistoryPage, HistoryParams, Status, Transition
-from potluck_control.methods import machine as programs
+from potluck_control.methods import machine
 from potluck_control.methods.machine import PlacedProgram, PlaceParams, ProgramPlace
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QWidget
 
-from potluck_app.pages.page import Destination, Page, PageSection
+from potluck_app.pages.destination import Destination
+from potluck_app.pages.page import Page, PageSection
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.controls import Segments
-from potluck_app.widgets.parts import Card, ContentArea, StateIcon, column, divided, headline, holder, row, text
-from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as dates
-from potluck_app.words import sentences, states
-from potluck_app.words.sentences import translated
+from potluck_app.widgets.parts import (
+    Card,
+    ContentArea,
+    StateIcon,
+    caption,
+    column,
+    divided,
+    headline,
+    holder,
+    muted,
+    row,
+    strong,
+)
+from potluck_app.words import formats, sentences, states
 
 _FEW, _MANY = 5, 400
 _POT, _TIME_WIDTH = 22, 48
@@ -31,16 +40,16 @@ _STARTING_S = 600.0  # an engine that takes longer to load is worth a row
 
 
 class ActivityFilter(Enum):
-    """The value is the states that it lets through."""
+    """A choice of what is listed. The value is the states that it lets through."""
 
     ALL = tuple(State)
     ASIDE = (State.YIELDED, State.DRAINING, State.PAUSED)
     PROBLEMS = (State.ERROR,)
 
 
-def worth_showing(transitions: Sequence[Transition]) -> list[Transition]:
+def worth_showing(transitions: Sequence[schema.Transition]) -> list[schema.Transition]:
     """Return what happened to the person, oldest first: no step on the way to a state, and nothing twice in a row."""
-    rows: list[Transition] = []
+    rows: list[schema.Transition] = []
     for first, second in zip_longest(transitions, transitions[1:]):
         if second is not None and _is_on_the_way(first, second):
             continue
@@ -51,7 +60,7 @@ def worth_showing(transitions: Sequence[Transition]) -> list[Transition]:
     return rows
 
 
-def _is_on_the_way(first: Transition, second: Transition) -> bool:
+def _is_on_the_way(first: schema.Transition, second: schema.Transition) -> bool:
     """Tell whether `first` only leads to `second`: the engine gave way, waited for a moment or a swarm, or started."""
     if first.state is State.DRAINING:
         return (first.reason, first.app) == (second.reason, second.app)
@@ -59,7 +68,7 @@ def _is_on_the_way(first: Transition, second: Transition) -> bool:
     return first.reason in (Reason.QUIET_TIME, Reason.NO_SWARM) or (is_starting and second.at - first.at < _STARTING_S)
 
 
-def _is_one(first: Transition, second: Transition) -> bool:
+def _is_one(first: schema.Transition, second: schema.Transition) -> bool:
     """Tell whether both are the same for the person, such as serving other layers, or more slowly."""
     if first.state is second.state is State.SERVING:
         return True
@@ -67,7 +76,10 @@ def _is_one(first: Transition, second: Transition) -> bool:
 
 
 class ActivitySection(PageSection):
-    """Asks again when the state changes. Whoever is led here wants no stepping aside for the program of this moment."""
+    """The card of what happened. It asks again when the state changes.
+
+    Its destination is for somebody who wants no more stepping aside for the program that runs now.
+    """
 
     part = Destination.NEVER
 
@@ -80,8 +92,8 @@ class ActivitySection(PageSection):
         )
         self._filter: Segments[ActivityFilter] = Segments(self.tr("Show"), choices)
         self._placed = _NOTHING
-        self._transitions: Sequence[Transition] = ()
-        self._shown: list[Transition] | None = None
+        self._transitions: Sequence[schema.Transition] = ()
+        self._shown: list[schema.Transition] | None = None
         self._since, self._app = 0.0, ""
         self._rows, self._more = ContentArea(), Button(self.tr("Show more"), "down", "link", is_trailing=True)
         self._more.setCheckable(True)
@@ -92,7 +104,7 @@ class ActivitySection(PageSection):
         head = row((headline(self.tr("What happened")), 1), self._filter)
         self.fill(Card("", head, self._rows, row(None, self._more, None)))
 
-    def show_status(self, status: Status) -> None:
+    def show_status(self, status: schema.Status) -> None:
         self._app = status.app
         if status.since != self._since:
             self._since = status.since
@@ -104,9 +116,9 @@ class ActivitySection(PageSection):
             self._place(self._app)
 
     def refresh(self) -> None:
-        self.page.ask(schema.HISTORY, HistoryParams(_MANY), self._show)
+        self.page.call(schema.HISTORY, schema.HistoryParams(_MANY), self._show)
 
-    def _show(self, history: HistoryPage) -> None:
+    def _show(self, history: schema.HistoryPage) -> None:
         self._transitions = history.transitions
         self._show_rows()
 
@@ -124,25 +136,25 @@ class ActivitySection(PageSection):
         if rows == self._shown:
             return
         self._shown = rows
-        lines: list[QWidget] = [] if rows else [text("muted", said=self.tr("Nothing here yet"))]
+        lines: list[QWidget] = [] if rows else [muted(self.tr("Nothing here yet"))]
         offered = {"", self._placed.app if self._placed.place is ProgramPlace.NEVER else ""}
-        for day, of_day in groupby(rows, lambda item: dates.day(item.at)):
-            lines.append(text("muted", kind=TextStyle.CAPTION, said=day))
+        for day, of_day in groupby(rows, lambda item: formats.day(item.at)):
+            lines.append(caption(day))
             lines += divided([self._line(item, offered) for item in of_day])
-        self._rows.show_content(holder(column(*lines)))
+        self._rows.show_items(*lines)
 
-    def _line(self, transition: Transition, offered: set[str]) -> QWidget:
+    def _line(self, transition: schema.Transition, offered: set[str]) -> QWidget:
         """Return the line. `offered`: programs that need no button any more; grows."""
-        at = text("muted", said=dates.time_of_day(transition.at))
+        at = muted(formats.time_of_day(transition.at))
         at.setFixedWidth(_TIME_WIDTH)
-        state, said = states.past_state(transition.state, transition.reason), translated(transition.text)
-        details = (text("muted", said=said),) if said != state else ()
-        texts = column(text(kind=TextStyle.STRONG, said=state), *details, None, spacing=2)
+        state, said = states.past_state(transition.state, transition.reason), sentences.translated(transition.text)
+        details = (muted(said),) if said != state else ()
+        texts = column(strong(state), *details, None, spacing=2)
         button = () if transition.app in offered else (column(None, self._never_button(transition), None),)
         offered.add(transition.app)
         return holder(row(column(at, None), column(StateIcon(_POT, transition.state), None), (texts, 1), *button))
 
-    def _never_button(self, transition: Transition) -> Button:
+    def _never_button(self, transition: schema.Transition) -> Button:
         name = sentences.short(transition.app_title or transition.app)
         about = self.tr("Never step aside for {program}").format(program=name)
         place = partial(self._place, transition.app)
@@ -151,15 +163,15 @@ class ActivitySection(PageSection):
         return button
 
     def _place(self, app: str) -> None:
-        self.page.ask(programs.PLACE_PROGRAM, PlaceParams(app, ProgramPlace.NEVER), self._offer_undo)
+        self.page.call(machine.PLACE_PROGRAM, PlaceParams(app, ProgramPlace.NEVER), self._offer_undo)
 
     def _offer_undo(self, placed: PlacedProgram) -> None:
-        self._placed, self._shown = placed, None  # its buttons may have to go
+        self._placed, self._shown = placed, None  # the buttons of its rows may have to go
         said = self.tr("Potluck now keeps serving while {program} runs.")
-        self.page.tell(said.format(program=placed.app), self.tr("Undo"), self._take_back)
+        self.page.announce(said.format(program=placed.app), self.tr("Undo"), self._undo)
         self._show_rows()
 
-    def _take_back(self) -> None:
+    def _undo(self) -> None:
         undo = PlaceParams(self._placed.app, self._placed.before)
         self._placed, self._shown = _NOTHING, None
-        self.page.ask(programs.PLACE_PROGRAM, undo, lambda _: self._show_rows())
+        self.page.call(machine.PLACE_PROGRAM, undo, lambda _: self._show_rows())

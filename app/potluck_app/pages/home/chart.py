@@ -1,7 +1,4 @@
-"""A chart of bars over time, which also says in words what it draws.
-
-A plain table: the same numbers as a chart, for reading, screen readers and copying.
-"""
+"""The same numbers over time as a chart of bars, and as a table for reading, screen readers and copying."""
 
 from __future__ import annotations
 
@@ -25,34 +22,37 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTabl
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as numbers
+from potluck_app.words import formats
 
 _CHART_HEIGHT = 220
-_TICKS = 4  # lines of the grid, about
+_TICKS = 4  # usual number of lines of the grid
 _MAX_BAR_WIDTH = 44.0
 _EMPTY_BAR = 2.0  # height of a bar for zero, which is known to be zero
+_ROW_HEIGHT, _MAX_ROWS = 34, 12
 
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    label: str  # under it, short: "14"
-    name: str  # of the time it stands for, in full: "Saturday 14 November"
+    """One bar of a chart."""
+
+    label: str  # short text under the bar: "14"
+    name: str  # the time in full: "Saturday 14 November"
     value: float
     said: str  # the value in words, with its unit
 
 
-def nice_step(highest: float, ticks: int = _TICKS) -> float:
+def nice_step(highest: float) -> float:
     """Return the distance between lines of a grid from 0 to `highest`: 1, 2 or 5 times a power of ten."""
     if highest <= 0.0:
         return 1.0
-    rough = highest / ticks
+    rough = highest / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     return next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
 
 
 def _axis(value: float, step: float) -> str:
     """Return a number of the axis, with the digits that tell it from the next one."""
-    return numbers.number(value, max(math.ceil(-math.log10(step) - 1e-9), 0) if value else 0)
+    return formats.number(value, max(math.ceil(-math.log10(step) - 1e-9), 0) if value else 0)
 
 
 class BarChart(QWidget):
@@ -174,16 +174,12 @@ class BarChart(QWidget):
         return max(math.ceil(widest / room), 1)
 
 
-_ROW_HEIGHT = 34
-
-
 class DataTable(QTableWidget):
     """A read-only table; the first column takes the room that is left, and numbers stand on the right."""
 
-    def __init__(self, name: str, columns: Sequence[str], *, max_rows: int = 12) -> None:
+    def __init__(self, name: str, columns: Sequence[str]) -> None:
         super().__init__(0, len(columns))
         self._rows: tuple[tuple[str, ...], ...] = ()
-        self._max_rows = max_rows
         self.setAccessibleName(name)
         for column, said in enumerate(columns):
             self.setHorizontalHeaderItem(column, _item(said, column))
@@ -202,13 +198,13 @@ class DataTable(QTableWidget):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
 
     def show_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show `rows`; the table is as high as they are, up to `max_rows`."""
+        """Show `rows`; the table is as high as they are, up to `_MAX_ROWS`."""
         self._rows = tuple(tuple(cells) for cells in rows)
         self.setRowCount(len(rows))
         for row, cells in enumerate(rows):
             for column, said in enumerate(cells):
                 self.setItem(row, column, _item(said, column))
-        self.setFixedHeight(self.horizontalHeader().sizeHint().height() + _ROW_HEIGHT * min(len(rows), self._max_rows))
+        self.setFixedHeight(self.horizontalHeader().sizeHint().height() + _ROW_HEIGHT * min(len(rows), _MAX_ROWS))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
         if event.matches(QKeySequence.StandardKey.Copy):

@@ -1,7 +1,4 @@
-"""A card for each device: its memory, temperature and power, what Potluck takes of it, and what it may take.
-
-Draws how a memory is shared: Potluck's part, that of other programs, and what is free, with a mark at the limit.
-"""
+"""A card for each device: its memory, temperature and power, what Potluck takes of it, and what it may take."""
 
 from __future__ import annotations
 
@@ -10,26 +7,34 @@ from functools import partial
 
 from potluck_control.api.schema import Status
 from potluck_control.methods import machine
-from potluck_control.methods.machine import Device, DeviceList
 from potluck_control.methods.settings import Change, Setting
 from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from potluck_app.pages.page import Destination, PageSection
+from potluck_app.pages.destination import Destination
+from potluck_app.pages.page import PageSection
 from potluck_app.pages.settings_form import SettingRow, SettingsForm, SliderScale
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, Switch
-from potluck_app.widgets.parts import Card, ContentArea, Figure, column, figure_row, holder, row, text
+from potluck_app.widgets.parts import Card, ContentArea, Figure, caption, column, figure_row, muted, row, stack, text
 from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as numbers
+from potluck_app.words import formats
 from potluck_app.words.language import tr
 
 _HEIGHT, _BAR, _RADIUS, _MARK = 16, 8.0, 4.0, 2.0
+MIB_IN_GB = 1e9 / (1 << 20)
+MEMORY, GPU_POWER = "serve.memory_limit_mb", "limits.gpu_power_w"
+GPU_HEAT, CPU_HEAT = "limits.gpu_temperature_c", "limits.cpu_temperature_c"
+_HEAT = SliderScale(50, 100, 1)  # degrees Celsius
+_POWER = SliderScale(50, 600, 10)  # watts; the strongest cards for one computer draw about 600
+_HALF_GB = 0.5
+_AUTO = "auto"
+CPU = "cpu"
 
 
 class ShareBar(QWidget):
-    """Draws shares of a whole; a text beside it says the same."""
+    """A bar of a memory's shares: Potluck's, other programs' and free. A mark stands at the limit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,16 +70,6 @@ class ShareBar(QWidget):
             painter.fillRect(mark, QColor(colours.text))
 
 
-MIB_IN_GB = 1e9 / (1 << 20)
-MEMORY, GPU_POWER = "serve.memory_limit_mb", "limits.gpu_power_w"
-GPU_HEAT, CPU_HEAT = "limits.gpu_temperature_c", "limits.cpu_temperature_c"
-_HEAT = SliderScale(50, 100, 1)  # degrees Celsius
-_POWER = SliderScale(50, 600, 10)  # watts; the strongest cards for one computer draw about 600
-_HALF_GB = 0.5
-_AUTO = "auto"
-CPU = "cpu"
-
-
 def device_changes(chosen: frozenset[str]) -> tuple[Change, ...]:
     """Return the settings that make the engine compute on the chosen devices; without any, on the best one."""
     together = tuple(sorted(chosen)) if len(chosen) > 1 else ()
@@ -90,27 +85,27 @@ def toggle_device(chosen: frozenset[str], name: str, *, is_on: bool) -> frozense
 
 
 class DevicesSection(PageSection):
-    """Shows the devices of this computer on a page of settings, and changes their limits through it."""
+    """The devices of this computer, and their limits, which are settings of the page."""
 
     def __init__(self, page: SettingsForm) -> None:
         super().__init__(page)
         self._page = page
-        self._machine: DeviceList | None = None
+        self._machine: machine.DeviceList | None = None
         self._chosen, self._is_fixed = frozenset[str](), True
         self._status: Status | None = None
         self._cards: list[_DeviceCard] = []
         lead = Button(
-            self.tr("Set up…"), "next", act=lambda: page.wanted.emit(Destination.INSTALLATION), is_trailing=True
+            self.tr("Set up…"), "next", act=lambda: page.requested.emit(Destination.INSTALLATION), is_trailing=True
         )
-        warning = text("warning", said=self.tr("The compute engine is not installed yet."))
-        self._list, self._setup = ContentArea(), holder(column(warning, row(lead, None)))
+        warning = text(self.tr("The compute engine is not installed yet."), colour="warning")
+        self._list, self._setup = ContentArea(), stack(warning, row(lead, None))
         self._setup.hide()
         self.setLayout(column(self._setup, self._list))
 
     def refresh(self) -> None:
-        self._page.ask(machine.DEVICES, None, self.show_machine)
+        self._page.call(machine.DEVICES, None, self.show_machine)
 
-    def show_machine(self, found: DeviceList) -> None:
+    def show_machine(self, found: machine.DeviceList) -> None:
         self._setup.setVisible(not found.has_engine)
         before, self._machine = self._machine, found
         if before is None or _fixed_parts(before) != _fixed_parts(found):
@@ -135,7 +130,7 @@ class DevicesSection(PageSection):
             self._update()
 
     def _draw(self) -> None:
-        """Make the cards anew; those of devices in use have sliders."""
+        """Make the cards again; those of devices in use have sliders."""
         found = self._machine
         if found is None:
             return
@@ -145,14 +140,14 @@ class DevicesSection(PageSection):
             self._page.forget(card.settings)
         self._cards = [self._card(device, found) for device in found.devices]
         note = self.tr("Several graphics cards share the layers. Choose none, and Potluck takes the fastest.")
-        head = (text("muted", said=note),) if sum(device.name != CPU for device in found.devices) > 1 else ()
-        self._list.show_content(holder(column(*head, *self._cards, spacing=theme.SPACE_L)))
+        head = (muted(note),) if sum(device.name != CPU for device in found.devices) > 1 else ()
+        self._list.show_items(*head, *self._cards, spacing=theme.SPACE_L)
         self._page.show_again()
         self._page.order_tabs()
         if focused is not None and focused < len(self._cards):
             self._cards[focused].switch.setFocus()
 
-    def _card(self, device: Device, found: DeviceList) -> _DeviceCard:
+    def _card(self, device: machine.Device, found: machine.DeviceList) -> _DeviceCard:
         used = self._chosen or {found.best}
         shares = device.name != CPU and sum(name != CPU for name in used) > 1
         card = _DeviceCard(self._page, device, is_on=device.name in used, shares=shares)
@@ -167,42 +162,46 @@ class DevicesSection(PageSection):
         self._page.change(*device_changes(toggle_device(now, name, is_on=is_on)))
 
     def _update(self) -> None:
-        """Say anew what each device does; the keyboard stays where it is."""
+        """Show what each device does now; the keyboard stays where it is."""
         if self._machine is None:
             return
-        taken, limit = _of_engine(self._status, sum(card.is_on for card in self._cards))
+        taken, limit = _engine_share(self._status, sum(card.is_on for card in self._cards))
         for card, device in zip(self._cards, self._machine.devices, strict=True):
             is_automatic = not self._chosen and card.is_on
             card.show_device(device, *((taken, limit) if card.is_on else (0, 0)), is_automatic=is_automatic)
 
 
 class _DeviceCard(Card):
-    """One device. `settings`: the rows of its limits, of which an unused device has only those that still hold.
+    """The card of one device.
 
-    `shares`: its limits are those of other cards in use, too, so changing one changes all.
+    Attributes:
+        settings: the rows of its limits. An unused device has only those that still apply.
+
+    Args:
+        shares: other cards in use have the same limits, so a change here changes all of them.
     """
 
-    def __init__(self, page: SettingsForm, device: Device, *, is_on: bool, shares: bool) -> None:
+    def __init__(self, page: SettingsForm, device: machine.Device, *, is_on: bool, shares: bool) -> None:
         super().__init__()
         self.is_on = is_on
         self.switch = Switch()
         self.switch.setAccessibleName(self.tr("Use {device}").format(device=device.title))
         with QSignalBlocker(self.switch):
             self.switch.setChecked(is_on)
-        self._how = text("muted", kind=TextStyle.CAPTION)
+        self._how = caption()
         self._heat, self._power = Figure(self.tr("Temperature")), Figure(self.tr("Power"))
-        self._memory, self._bar = text("muted", kind=TextStyle.CAPTION), ShareBar()
+        self._memory, self._bar = caption(), ShareBar()
         self._bar.setAccessibleName(self.tr("Memory"))
         rows = tuple(_limits(page, device, is_on=is_on))
         note = self.tr("These limits hold for each graphics card in use. Changing one here changes it for all.")
-        shared = (text("muted", kind=TextStyle.CAPTION, said=note),) if is_on and shares else ()
+        shared = (caption(note),) if is_on and shares else ()
         self.settings = tuple(field for field, _ in rows)
-        title = column(text(kind=TextStyle.HEADING, said=device.title), self._how, spacing=0)
-        figures, self._room = figure_row(self._heat, self._power), holder(column(self._memory, self._bar, spacing=4))
+        title = column(text(device.title, style=TextStyle.HEADING), self._how, spacing=0)
+        figures, self._room = figure_row(self._heat, self._power), stack(self._memory, self._bar, spacing=4)
         self.fill("", row((title, 1), self.switch), figures, self._room, *shared, *(widget for _, widget in rows))
         self.setAccessibleName(device.title)
 
-    def show_device(self, device: Device, taken_bytes: int, limit_bytes: int, *, is_automatic: bool) -> None:
+    def show_device(self, device: machine.Device, taken_bytes: int, limit_bytes: int, *, is_automatic: bool) -> None:
         """Show what the device does; `taken_bytes` and `limit_bytes` (0: none) are Potluck's."""
         unused = self.tr("Not in use")
         said = self.tr("In use, selected automatically") if is_automatic else self.tr("In use")
@@ -218,8 +217,8 @@ class _DeviceCard(Card):
             self._bar.show_shares(ours, theirs, limit, said)
 
 
-def _limits(page: SettingsForm, device: Device, *, is_on: bool) -> Iterator[tuple[SettingRow, QWidget]]:
-    """Make a row with a slider for each limit of the device; the processor's heat counts whatever computes."""
+def _limits(page: SettingsForm, device: machine.Device, *, is_on: bool) -> Iterator[tuple[SettingRow, QWidget]]:
+    """Yield a row with a slider for each limit of the device. The processor's heat counts whatever computes."""
     is_gpu = device.name != CPU
     if is_on and device.memory_bytes:
         scale = SliderScale(1.0, max(device.memory_bytes / 1e9, 2.0), _HALF_GB)
@@ -240,27 +239,27 @@ def _limits(page: SettingsForm, device: Device, *, is_on: bool) -> Iterator[tupl
 def _show_figure(figure: Figure, value: float | None, unit: str) -> None:
     figure.setVisible(value is not None)
     if value is not None:
-        figure.say(f"{numbers.number(value)} {unit}")
+        figure.say(f"{formats.number(value)} {unit}")
 
 
-def _memory_text(device: Device, taken_bytes: int, others_bytes: int, limit_bytes: int) -> str:
+def _memory_text(device: machine.Device, taken_bytes: int, others_bytes: int, limit_bytes: int) -> str:
     ours = tr("Potluck {ours} of {limit}") if limit_bytes else tr("Potluck {ours}")
     others, free = tr("other programs {others}"), tr("{free} of {all} free")
     parts = (
-        ours.format(ours=numbers.size(taken_bytes), limit=numbers.size(limit_bytes)) if taken_bytes else "",
-        others.format(others=numbers.size(others_bytes)),
-        free.format(free=numbers.size(device.free_bytes), all=numbers.size(device.memory_bytes)),
+        ours.format(ours=formats.size(taken_bytes), limit=formats.size(limit_bytes)) if taken_bytes else "",
+        others.format(others=formats.size(others_bytes)),
+        free.format(free=formats.size(device.free_bytes), all=formats.size(device.memory_bytes)),
     )
     said = " · ".join(filter(None, parts))
     return said[:1].upper() + said[1:]
 
 
-def _fixed_parts(found: DeviceList) -> tuple[object, ...]:
+def _fixed_parts(found: machine.DeviceList) -> tuple[object, ...]:
     """Return what the cards are made for; the rest changes from look to look."""
     return found.best, tuple((device.name, device.title, device.memory_bytes) for device in found.devices)
 
 
-def _of_engine(status: Status | None, num_devices: int) -> tuple[int, int]:
+def _engine_share(status: Status | None, num_devices: int) -> tuple[int, int]:
     """Return what the engine takes of each of its devices, and may take, in bytes."""
     if status is None or status.engine.pid is None or not num_devices:
         return 0, 0

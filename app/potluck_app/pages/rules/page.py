@@ -1,34 +1,31 @@
-"""The page Rules: when this computer donates, and how much of it.
-
-What donating may take of this computer, its network and its electricity.
-"""
+"""The page Rules: when this computer donates, and how much of it."""
 
 from __future__ import annotations
 
 from potluck_control.api.schema import Status
 
-from potluck_app.pages.page import DaemonCaller, Fold, PageSection
+from potluck_app.pages.calls import DaemonCaller
+from potluck_app.pages.page import Fold, PageSection
 from potluck_app.pages.rules.devices import MIB_IN_GB, DevicesSection
 from potluck_app.pages.rules.schedule import ProgramListsSection, ScheduleSection
 from potluck_app.pages.settings_form import SettingsForm
-from potluck_app.widgets.parts import Card, text
+from potluck_app.widgets.parts import Card, caption
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as numbers
+from potluck_app.words import formats
 
 
 class LimitsSection(PageSection):
-    """The limits that few people need; some restart the engine, which the swarm notices for seconds."""
+    """The limits that few people need. Some restart the engine, which the swarm notices for seconds."""
 
     def __init__(self, page: SettingsForm) -> None:
         super().__init__(page)
         self._form, self._none = page, self.tr("No limit")
-        self._month = text("muted", kind=TextStyle.CAPTION)
+        self._month = caption()
         self.fill(self._memory(), self._network(), self._disk(), self._electricity())
 
     def show_status(self, status: Status) -> None:
         said = self.tr("This month so far: {sent} sent, {received} received")
-        sent, received = numbers.size(status.use.month_sent_bytes), numbers.size(status.use.month_received_bytes)
+        sent, received = formats.size(status.use.month_sent_bytes), formats.size(status.use.month_received_bytes)
         self._month.setText(said.format(sent=sent, received=received))
 
     def refresh(self) -> None:
@@ -95,7 +92,7 @@ class LimitsSection(PageSection):
 
 
 class RulesPage(SettingsForm):
-    """All rows change at once."""
+    """The page of the rules; every row takes effect at once."""
 
     AGAIN_MS = 5000  # temperatures and running programs change
 

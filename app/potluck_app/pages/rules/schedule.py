@@ -1,32 +1,30 @@
-"""When to donate: who comes first, which hours, and other rules.
-
-The user's own lists: programs to step aside for whenever they run, and programs never to step aside for.
-"""
+"""When to donate: what comes first, which hours, and the programs to step aside for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
-from potluck_control.methods import machine as programs
+from potluck_control.methods import machine
 from potluck_control.methods.machine import PlacedProgram, PlaceParams, ProgramPlace, Programs
 from potluck_control.methods.settings import Change, Setting
 
 from potluck_app.pages.page import Page, PageSection
 from potluck_app.pages.rules import week_grid
-from potluck_app.pages.rules.week_grid import WeekGrid
 from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, DisclosureButton
 from potluck_app.widgets.controls import ComboBox
-from potluck_app.widgets.parts import Card, ContentArea, column, divided, divider, holder, row, text
+from potluck_app.widgets.parts import Card, ContentArea, caption, divided, divider, row, stack
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.theme import TextStyle
 from potluck_app.words.language import tr
+
+_HOURS = "when.hours"
+_NIGHT, _DAY = ("mon-sun 22:00-07:00",), ("mon-sun 07:00-22:00",)
 
 
 class ProgramList(Card):
-    """A card with one of the two lists. `put`: puts a program on it, or takes it off."""
+    """A card with one of the user's two lists of programs. `put` puts a program on it, or takes it off."""
 
     def __init__(self, place: ProgramPlace, put: Callable[[PlaceParams], object], title: str, explanation: str) -> None:
         super().__init__()
@@ -36,7 +34,7 @@ class ProgramList(Card):
         self._choice, self._add = ComboBox(named), Button(self.tr("Add"), "plus", act=self._add_chosen)
         self._entries = ContentArea()
         self._prepare_choice()
-        note = text("muted", kind=TextStyle.CAPTION, said=explanation)
+        note = caption(explanation)
         self.fill(title, note, self._entries, row((self._choice, 1), self._add))
 
     def show_programs(self, found: Programs) -> None:
@@ -47,7 +45,7 @@ class ProgramList(Card):
         self._shown = (listed, offered)
         titles = {program.app: program.title for program in found.running}
         entries = divided(self._entry(app, titles.get(app, app)) for app in listed)
-        self._entries.show_content(holder(column(*entries, spacing=theme.SPACE_S)))
+        self._entries.show_items(*entries, spacing=theme.SPACE_S)
         typed = self._choice.currentText()
         self._choice.clear()
         for app, title in offered:
@@ -81,18 +79,14 @@ class ProgramList(Card):
         self._put(params)
 
 
-_HOURS = "when.hours"
-_NIGHT, _DAY = ("mon-sun 22:00-07:00",), ("mon-sun 07:00-22:00",)
-
-
 class ScheduleSection(PageSection):
-    """Looks at the running programs again with its page."""
+    """The rules about games, about somebody at the computer, and about the hours of the week."""
 
     def __init__(self, page: SettingsForm) -> None:
         super().__init__(page)
         self._form = page
-        self._grid = WeekGrid(self.tr("Hours of the week for donating"))
-        self._hours_note = text("muted", kind=TextStyle.CAPTION)
+        self._grid = week_grid.WeekGrid(self.tr("Hours of the week for donating"))
+        self._hours_note = caption()
         self.fill(self._games(), self._presence(), self._hours())
         self._grid.changed.connect(self._paint_hours)
 
@@ -104,9 +98,9 @@ class ScheduleSection(PageSection):
         lines = tuple(map(str, hours.value))
         self._grid.setEnabled(not hours.overridden_by)
         self._grid.show_hours(week_grid.hours_of_schedule(lines))
-        self._hours_note.setText(self._said_of(lines))
+        self._hours_note.setText(self._describe_hours(lines))
 
-    def _said_of(self, lines: tuple[str, ...]) -> str:
+    def _describe_hours(self, lines: tuple[str, ...]) -> str:
         if not lines:
             return self.tr("At any time. Click or drag to leave hours out.")
         said = self.tr("Only during the filled hours.")
@@ -122,7 +116,7 @@ class ScheduleSection(PageSection):
             self._hours_note.setText(self.tr("At least one hour must stay. To stop donating, pause until you resume."))
 
     def _games(self) -> Card:
-        signs = holder(column(divider(), *divided(_signs(self._form))))
+        signs = stack(divider(), *divided(_signs(self._form)))
         more = DisclosureButton(self.tr("What counts as a game"), signs)
         quiet = self._form.number(
             "yield.quiet_certain_s",
@@ -136,7 +130,7 @@ class ScheduleSection(PageSection):
             self.tr("Free only the card that the game uses."),
         )
         note = self.tr("When a game starts, Potluck frees its graphics memory within a second.")
-        head = text("muted", kind=TextStyle.CAPTION, said=note)
+        head = caption(note)
         return Card(self.tr("Games come first"), head, *divided((quiet, others)), row(more, None), signs)
 
     def _presence(self) -> Card:
@@ -170,7 +164,7 @@ class ScheduleSection(PageSection):
 
 
 class ProgramListsSection(PageSection):
-    """The user's own lists of programs."""
+    """The user's own lists: programs always to step aside for, and programs never to step aside for."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
@@ -181,23 +175,23 @@ class ProgramListsSection(PageSection):
         self.fill(self._always, self._never)
 
     def refresh(self) -> None:
-        self.page.ask(programs.PROGRAMS, None, self._show)
+        self.page.call(machine.PROGRAMS, None, self._show)
 
-    def _show(self, found: programs.Programs) -> None:
+    def _show(self, found: machine.Programs) -> None:
         self._always.show_programs(found)
         self._never.show_programs(found)
 
-    def _put(self, params: programs.PlaceParams) -> None:
-        self.page.ask(programs.PLACE_PROGRAM, params, self._placed)
+    def _put(self, params: machine.PlaceParams) -> None:
+        self.page.call(machine.PLACE_PROGRAM, params, self._announce_place)
 
-    def _placed(self, placed: PlacedProgram) -> None:
+    def _announce_place(self, placed: PlacedProgram) -> None:
         said = {
             ProgramPlace.ALWAYS: self.tr("Potluck now steps aside whenever {program} runs."),
             ProgramPlace.NEVER: self.tr("Potluck now keeps serving while {program} runs."),
             ProgramPlace.NONE: self.tr("{program} is no longer on a list."),
         }
-        self.page.tell(said[placed.place].format(program=placed.app))
-        self.page.ask(programs.PROGRAMS, None, self._show)
+        self.page.announce(said[placed.place].format(program=placed.app))
+        self.page.call(machine.PROGRAMS, None, self._show)
 
 
 def _signs(page: SettingsForm) -> tuple[Row, ...]:

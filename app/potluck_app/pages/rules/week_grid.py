@@ -13,7 +13,7 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.theme import TextStyle
 
 NUM_HOURS = 7 * 24
-_ROW, _LABEL, _HEAD, _GAP, _MARGIN = 26, 56, 20, 2, 8  # the margin is for the last hour's label
+_ROW, _LABEL, _HEAD, _GAP, _MARGIN = 26, 56, 20, 2, 8  # the margin makes room for the last hour's label
 _MOVES = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -24, Qt.Key.Key_Down: 24}
 
 
@@ -47,7 +47,7 @@ def has_whole_hours(lines: Iterable[str]) -> bool:
 
 
 class WeekGrid(QWidget):
-    """Seven rows of 24 hours. Signal: `changed(frozenset)` with hours of the week, when the user has painted."""
+    """Seven rows of 24 hours. Signal: `changed(frozenset)` with the hours of the week, after the user has painted."""
 
     changed = Signal(object)
 
@@ -55,7 +55,7 @@ class WeekGrid(QWidget):
         super().__init__()
         self.hours: frozenset[int] = frozenset()
         self._at = 0  # the hour that the keyboard is on
-        self._brush: bool | None = None  # what a drag paints: on, off; None: no drag
+        self._brush: bool | None = None  # whether a drag switches hours on; None: no drag
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -1,59 +1,49 @@
-"""What keeps a person's place if this computer breaks: the founder's recovery code, and a backup of the keys.
-
-The founder's key: the recovery code to write down, and the way back with it.
-"""
+"""What keeps a person's place if this computer breaks: the founder's recovery code, and a backup of the keys."""
 
 from __future__ import annotations
 
 import base64
-import os
 from functools import partial
 from pathlib import Path
 
 from potluck_control.methods import members
-from potluck_control.methods import members as computers
-from potluck_control.methods.members import Backup, BackupParams, MembersList, RecoveryCode, SwarmParams
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QMessageBox
+from PySide6.QtWidgets import QMessageBox
 
 from potluck_app.pages.page import Page, PageSection
 from potluck_app.widgets.button import Button, DisclosureButton
-from potluck_app.widgets.dialogs import choose_file
-from potluck_app.widgets.parts import Card, column, holder, row, text
-from potluck_app.words import sentences
+from potluck_app.widgets.controls import MAX_PASSWORD_CHARS, text_field
+from potluck_app.widgets.dialogs import choose_file, write_file
+from potluck_app.widgets.parts import Card, holder, muted, row, stack
 
 
 class FounderKeyCard(PageSection):
-    """Shows a founder the code, and others where to enter it."""
+    """The founder's key: the recovery code for a founder, and the way back with it for others."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        code = partial(page.ask, members.RECOVERY_CODE, SwarmParams(), self._show_code)
+        code = partial(page.call, members.RECOVERY_CODE, members.SwarmParams(), self._show_code)
         show = Button(self.tr("Show recovery code…"), act=code)
         why = self.tr("If you lose this computer, only the recovery code lets you remove admins and appoint new ones.")
-        self._founder = Card(self.tr("Founder's key"), text("muted", said=why), row(show, None))
-        self._code = QLineEdit()
+        self._founder = Card(self.tr("Founder's key"), muted(why), row(show, None))
+        self._code = text_field(self.tr("Recovery code"), self.tr("14 groups of four letters"), 256, is_secret=True)
         self._recover = Button(self.tr("Become the founder again"), act=self._press_recover)
-        self._code.setEchoMode(QLineEdit.EchoMode.Password)
-        self._code.setAccessibleName(self.tr("Recovery code"))
-        self._code.setPlaceholderText(self.tr("14 groups of four letters"))
-        self._code.setMaxLength(256)
         self._code.textChanged.connect(lambda: self._recover.setEnabled(bool(self._code.text().strip())))
         self._recover.setEnabled(False)
         form = holder(row((self._code, 1), self._recover))
         self._more = DisclosureButton(self.tr("I have a recovery code"), form)
-        self._lost = holder(column(row(self._more, None), form))
+        self._lost = stack(row(self._more, None), form)
         self.fill(self._founder, self._lost)
 
     @property
     def is_unsaved(self) -> bool:
         return bool(self._code.text())
 
-    def show_members(self, found: MembersList) -> None:
+    def show_members(self, found: members.MembersList) -> None:
         self._founder.setVisible(found.is_founder)
         self._lost.setVisible(not found.is_founder)
 
-    def _show_code(self, found: RecoveryCode) -> None:
+    def _show_code(self, found: members.RecoveryCode) -> None:
         box = QMessageBox(self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setText(found.code)
@@ -65,26 +55,26 @@ class FounderKeyCard(PageSection):
         box.open()
 
     def _press_recover(self) -> None:
-        params = RecoveryCode(self._code.text().strip())
+        params = members.RecoveryCode(self._code.text().strip())
         self._code.clear()
         self._more.setChecked(False)
-        self.page.carry_out(members.RECOVER, params, self.tr("This computer has the founder's key again."))
+        self.page.change_members(members.RECOVER, params, self.tr("This computer has the founder's key again."))
 
 
 class BackupSection(PageSection):
-    """The cards that fit the user: a founder's code to write down, the way back with it, and a file with all keys."""
+    """The cards that fit the user: the founder's key, and a file with all keys."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self._founder, self._keys = FounderKeyCard(page), BackupForm(page)
-        self._nothing = text("muted", said=self.tr("This computer has no keys of its own."))
+        self._nothing = muted(self.tr("This computer has no keys of its own."))
         self.fill(self._founder, self._keys, self._nothing)
         self._nothing.hide()
 
     def refresh(self) -> None:
-        self.page.ask(members.LIST, SwarmParams(), self._show)
+        self.page.call(members.LIST, members.SwarmParams(), self._show)
 
-    def _show(self, found: MembersList) -> None:
+    def _show(self, found: members.MembersList) -> None:
         self._founder.setVisible(not found.is_open)
         self._founder.show_members(found)
         self._keys.setVisible(found.has_key)
@@ -92,52 +82,45 @@ class BackupSection(PageSection):
 
 
 class BackupForm(PageSection):
-    """A password twice, and the file to which the keys are written."""
+    """A password, entered twice, and the file to which the keys are written."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        self._first, self._second = QLineEdit(), QLineEdit()
-        for field, name in ((self._first, self.tr("Password")), (self._second, self.tr("Password again"))):
-            field.setEchoMode(QLineEdit.EchoMode.Password)
-            field.setPlaceholderText(name)
-            field.setAccessibleName(name)
-            field.setMaxLength(1024)
+        self._first = text_field(self.tr("Password"), max_chars=MAX_PASSWORD_CHARS, is_secret=True)
+        self._second = text_field(self.tr("Password again"), max_chars=MAX_PASSWORD_CHARS, is_secret=True)
+        for field in (self._first, self._second):
             field.textChanged.connect(self._check)
-        self._save, self._hint = Button(self.tr("Save backup…"), "save", act=self._choose), text("muted")
+        self._save, self._hint = Button(self.tr("Save backup…"), "save", act=self._choose), muted()
         why = self.tr(
             "If this computer breaks, a backup makes a new one yours, in all your swarms. Keep the file and the "
             "password apart."
         )
         fields = row((self._first, 1), (self._second, 1), self._save)
-        self.fill(Card(self.tr("Backup of your keys"), text("muted", said=why), fields, self._hint))
+        self.fill(Card(self.tr("Backup of your keys"), muted(why), fields, self._hint))
         self._check()
 
     @property
     def is_unsaved(self) -> bool:
         return bool(self._first.text() or self._second.text())
 
-    def write(self, path: Path, made: Backup) -> None:
-        """Write the backup where only the user can read it, and say so."""
+    def write(self, path: Path, made: members.Backup) -> None:
+        """Write the backup where only the user can read it, and show that it is done."""
         self._first.clear()
         self._second.clear()
-        try:
-            path.unlink(missing_ok=True)  # the user has been asked
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(base64.b64decode(made.data))
-        except OSError as error:
-            self._hint.say(sentences.sentence(f"{path}: {error.strerror or error}"))
-        else:
-            self.page.tell(self.tr("Your keys are in {file}.").format(file=path))
+        problem = write_file(path, base64.b64decode(made.data), is_private=True)
+        self._hint.say(problem)
+        if not problem:
+            self.page.announce(self.tr("Your keys are in {file}.").format(file=path))
 
     def _check(self) -> None:
         first, second = self._first.text(), self._second.text()
-        is_short = bool(first) and len(first) < computers.MIN_PASSWORD_CHARS
+        is_short = bool(first) and len(first) < members.MIN_PASSWORD_CHARS
         differ = bool(second) and not first.startswith(second)
-        short = self.tr("The password needs at least %n letters.", "", computers.MIN_PASSWORD_CHARS)
+        short = self.tr("The password needs at least %n letters.", "", members.MIN_PASSWORD_CHARS)
         self._hint.say(short if is_short else self.tr("The two passwords differ.") if differ else "")
         self._save.setEnabled(bool(first) and first == second and not is_short)
 
     def _choose(self) -> None:
         file = choose_file(self, self.tr("Save backup"), "potluck-keys")
         if file is not None:
-            self.page.ask(computers.BACK_UP, BackupParams(self._first.text()), partial(self.write, file))
+            self.page.call(members.BACK_UP, members.BackupParams(self._first.text()), partial(self.write, file))

@@ -1,7 +1,4 @@
-"""Diagnostics: findings of a check-up, the detectors, a report for people who help, and the log.
-
-The card of the detectors: which of them see a game or activity, and which fail.
-"""
+"""Diagnostics: findings of a check-up, the detectors, a report for people who help, and the log."""
 
 from __future__ import annotations
 
@@ -12,9 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from potluck_control.api import schema
-from potluck_control.api.schema import Logs, LogsParams, ProbeState, ProbeStatus, Status
 from potluck_control.methods import health
-from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
 from PySide6.QtCore import QSysInfo, Qt, qVersion
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QGridLayout, QProgressBar
@@ -30,104 +25,99 @@ from potluck_app.widgets.parts import (
     Item,
     Placeholder,
     PollTimer,
-    column,
+    caption,
     divider,
-    holder,
+    muted,
     row,
+    strong,
     text,
 )
 from potluck_app.widgets.row import finding_line
-from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as dates
-from potluck_app.words import formats as numbers
-from potluck_app.words import sentences, states
+from potluck_app.words import formats, sentences, states
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
-from potluck_app.words.sentences import translated
 
 _GROUPS = {
-    ProbeState.SEEN: QT_TRANSLATE_NOOP("", "Detecting something now"),
-    ProbeState.FAILED: QT_TRANSLATE_NOOP("", "Not working"),
-    ProbeState.WATCHING: QT_TRANSLATE_NOOP("", "Active, nothing detected"),
-    ProbeState.ASLEEP: QT_TRANSLATE_NOOP("", "Resting while Potluck is not serving"),
-    ProbeState.UNAVAILABLE: QT_TRANSLATE_NOOP("", "Not available on this computer"),
-    ProbeState.OFF: QT_TRANSLATE_NOOP("", "Off in your settings"),
-    ProbeState.UNKNOWN: QT_TRANSLATE_NOOP("", "Known only to a newer version"),
+    schema.ProbeState.SEEN: QT_TRANSLATE_NOOP("", "Detecting something now"),
+    schema.ProbeState.FAILED: QT_TRANSLATE_NOOP("", "Not working"),
+    schema.ProbeState.WATCHING: QT_TRANSLATE_NOOP("", "Active, nothing detected"),
+    schema.ProbeState.ASLEEP: QT_TRANSLATE_NOOP("", "Resting while Potluck is not serving"),
+    schema.ProbeState.UNAVAILABLE: QT_TRANSLATE_NOOP("", "Not available on this computer"),
+    schema.ProbeState.OFF: QT_TRANSLATE_NOOP("", "Off in your settings"),
+    schema.ProbeState.UNKNOWN: QT_TRANSLATE_NOOP("", "Known only to a newer version"),
 }
+_LINES = 200
 
 
 class DetectorsCard(Card):
-    """Hidden while the daemon has no detectors to show."""
+    """The detectors: which of them see a game or activity, and which fail. Hidden while the daemon has none."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._probes: Sequence[ProbeStatus] = ()
+        self._probes: Sequence[schema.ProbeStatus] = ()
         self._list = ContentArea()
         self.fill(self.tr("Detectors"), self._list)
         self.hide()
 
-    def show_probes(self, probes: Sequence[ProbeStatus]) -> None:
+    def show_probes(self, probes: Sequence[schema.ProbeStatus]) -> None:
         if probes != self._probes:
             self._probes = probes
             parts = [_group(state, [probe for probe in probes if probe.state is state]) for state in _GROUPS]
-            self._list.show_content(holder(column(*(item for group in parts for item in group))))
+            self._list.show_items(*(item for group in parts for item in group))
         self.setVisible(bool(probes))
 
 
-def _group(state: ProbeState, probes: Sequence[ProbeStatus]) -> tuple[Item, ...]:
+def _group(state: schema.ProbeState, probes: Sequence[schema.ProbeStatus]) -> tuple[Item, ...]:
     """Return the heading of the detectors in a state, and what each of them says; nothing without any."""
     if not probes:
         return ()
-    heading = text(kind=TextStyle.STRONG, said=tr(_GROUPS[state]))
+    heading = strong(tr(_GROUPS[state]))
     if not any(probe.detail for probe in probes):
-        return heading, text("muted", said=", ".join(translated(probe.name) for probe in probes))
+        return heading, muted(", ".join(sentences.translated(probe.name) for probe in probes))
     grid = QGridLayout()
     grid.setHorizontalSpacing(theme.SPACE_L)
     grid.setVerticalSpacing(theme.SPACE_S)
     grid.setColumnStretch(0, 1)
     grid.setColumnStretch(1, 3)
     for place, probe in enumerate(probes):
-        name, detail = translated(probe.name), translated(probe.detail)
-        why = text("error" if state is ProbeState.FAILED else "muted", said=detail)
+        name, detail = sentences.translated(probe.name), sentences.translated(probe.detail)
+        why = text(detail, colour="error" if state is schema.ProbeState.FAILED else "muted")
         why.setAccessibleName(f"{name}: {detail}")
-        grid.addWidget(text(said=name), place, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(text(name), place, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(why, place, 1)
     return heading, grid
 
 
-_LINES = 200
-
-
 class DiagnosticsSection(PageSection):
-    """Shows the last check-up; the user starts a new one. The detectors are those of a `Status`."""
+    """The last check-up, the detectors of a `Status`, and the log. The user starts a new check-up."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        self._status: Status | None = None
-        self._shown: tuple[Finding, ...] | None = None
+        self._status: schema.Status | None = None
+        self._shown: tuple[health.Finding, ...] | None = None
         self._check = Button(self.tr("Run a check-up"), "refresh", "primary", self._examine)
         self._progress, self._findings = QProgressBar(), ContentArea()
-        self._when = text("muted", kind=TextStyle.CAPTION)
+        self._when = caption()
         self._nothing = Placeholder(
             "diagnostics",
             self.tr("Not checked yet"),
             self.tr("A check-up covers the installation, disk, graphics card, network and swarm."),
         )
         self._detectors = DetectorsCard()
-        self._log, self._log_path = LogView(), text("muted", kind=TextStyle.CAPTION)
-        self._poll = PollTimer(self, lambda: self.page.ask(health.FINDINGS, None, self._show))
+        self._log, self._log_path = LogView(), caption()
+        self._poll = PollTimer(self, lambda: self.page.call(health.FINDINGS, None, self._show))
         self._build()
 
-    def show_status(self, status: Status) -> None:
+    def show_status(self, status: schema.Status) -> None:
         self._status = status
         place = self.page.verticalScrollBar().value()
         self._detectors.show_probes(status.probes)
-        self.page.verticalScrollBar().setValue(place)  # it stays where the user has scrolled
+        self.page.verticalScrollBar().setValue(place)  # the page must not scroll when a card changes its height
 
     def refresh(self) -> None:
-        self.page.ask(health.FINDINGS, None, self._show)
-        self.page.ask(schema.LOGS, LogsParams(_LINES), self._show_log)
+        self.page.call(health.FINDINGS, None, self._show)
+        self.page.call(schema.LOGS, schema.LogsParams(_LINES), self._show_log)
 
-    def _show(self, examination: Examination) -> None:
+    def _show(self, examination: health.Examination) -> None:
         self._check.setText(self.tr("Checking…") if examination.is_running else self.tr("Run a check-up"))
         self._progress.setVisible(examination.is_running)
         self._progress.setRange(0, max(examination.num_checks, 1))
@@ -137,48 +127,49 @@ class DiagnosticsSection(PageSection):
             done, every = len(examination.findings), examination.num_checks
             said = self.tr("Checked {done} of {all}…").format(done=done, all=every)
         else:
-            said = self.tr("Checked {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
+            said = self.tr("Checked {time}.").format(time=formats.clock(examination.at)) if examination.at else ""
         self._when.say(said)
         self._show_findings(examination.findings)
         self._poll.run_while(examination.is_running)
 
-    def _show_findings(self, findings: tuple[Finding, ...]) -> None:
+    def _show_findings(self, findings: tuple[health.Finding, ...]) -> None:
         if findings == self._shown:
             return
         self._shown = findings
         lines: list[Item] = []
-        for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
+        for severity in (health.Severity.ERROR, health.Severity.WARNING, health.Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    said = f"{translated(finding.check)} {sentences.answer(finding.text)}"
+                    said = f"{sentences.translated(finding.check)} {sentences.answer(finding.text)}"
                     lines.extend((finding_line(severity, said, sentences.advice(finding.advice)), divider()))
-        fine = [translated(finding.check) for finding in findings if finding.severity is Severity.OK]
+        fine = [sentences.translated(finding.check) for finding in findings if finding.severity is health.Severity.OK]
         if fine:
             said = self.tr("%n check(s) found nothing wrong", "", len(fine))
-            lines.append(finding_line(Severity.OK, said, " ".join(fine)))
-        self._findings.show_content(holder(column(*lines)))
+            lines.append(finding_line(health.Severity.OK, said, " ".join(fine)))
+        self._findings.show_items(*lines)
 
-    def _show_log(self, logs: Logs) -> None:
+    def _show_log(self, logs: schema.Logs) -> None:
         self._log_path.setText(logs.path)
         self._log.show_lines(logs.lines)
 
     def _examine(self) -> None:
-        self.page.ask(health.EXAMINE, None, self._show)
+        self.page.call(health.EXAMINE, None, self._show)
 
     def _choose_file(self) -> None:
         name = f"potluck-report-{datetime.datetime.now():%Y-%m-%d-%H%M%S}.zip"
         file = choose_file(self, self.tr("Save a report"), name, self.tr("Report (*.zip)"))
         if file is not None:
-            self.page.ask(health.EXPORT, BundleParams(str(file)), self._tell_bundle)
+            self.page.call(health.EXPORT, health.BundleParams(str(file)), self._show_bundle)
 
-    def _tell_bundle(self, bundle: Bundle) -> None:
+    def _show_bundle(self, bundle: health.Bundle) -> None:
         said = self.tr("Saved {file} ({size}): {parts}.")
-        self.page.tell(said.format(file=bundle.file, size=numbers.size(bundle.bytes), parts=", ".join(bundle.parts)))
+        said = said.format(file=bundle.file, size=formats.size(bundle.bytes), parts=", ".join(bundle.parts))
+        self.page.announce(said)
 
     def _copy(self) -> None:
         if self._status is not None:
             QGuiApplication.clipboard().setText(describe_installation(self._status))
-            self.page.tell(self.tr("Copied, without keys or addresses."))
+            self.page.announce(self.tr("Copied, without keys or addresses."))
 
     def _build(self) -> None:
         self.setFocusProxy(self._check)
@@ -192,13 +183,13 @@ class DiagnosticsSection(PageSection):
         copy = Button(self.tr("Copy system info"), "copy", act=self._copy)
         self.fill(
             Card(self.tr("Check-up"), *parts),
-            Card(self.tr("Get help"), text("muted", said=note), row(save, copy, None)),
+            Card(self.tr("Get help"), muted(note), row(save, copy, None)),
             self._detectors,
             Card(self.tr("Log"), self._log, self._log_path),
         )
 
 
-def describe_installation(status: Status) -> str:
+def describe_installation(status: schema.Status) -> str:
     """Describe the installation in English, for people who read many such reports."""
     swarm = status.swarm
     lines = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import QSignalBlocker
 
+from potluck_app.pages.calls import DaemonCaller
+from potluck_app.pages.destination import Destination
 from potluck_app.pages.first_run.engine import EngineSection
 from potluck_app.pages.first_run.login import LoginSection
-from potluck_app.pages.page import DaemonCaller, Destination, Fold, PageSection
+from potluck_app.pages.page import Fold, PageSection
 from potluck_app.pages.preferences import NewsKind, Preferences
 from potluck_app.pages.settings.backup import BackupSection
 from potluck_app.pages.settings.diagnostics import DiagnosticsSection
@@ -17,19 +19,12 @@ from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.controls import Segments
-from potluck_app.widgets.parts import Card, column, divided, holder, row, text
+from potluck_app.widgets.parts import Card, divided, row, stack, text
 from potluck_app.widgets.row import Row
 
 
 class PreferencesPage(SettingsForm):
-    """Changes the app's own preferences at once.
-
-    Signals: `theme_changed()`, `notifications_changed(bool)`, `language_changed(str)`.
-    """
-
-    theme_changed = Signal()
-    notifications_changed = Signal(bool)
-    language_changed = Signal(str)
+    """The page Settings. The app's own preferences change at once."""
 
     def __init__(self, link: DaemonCaller, preferences: Preferences | None = None) -> None:
         super().__init__(link, self.tr("Settings"))
@@ -53,16 +48,16 @@ class PreferencesPage(SettingsForm):
 
     def _choose_language(self, language: str) -> None:
         self._preferences.language = language
-        self.language_changed.emit(language)
+        self.preference_changed.emit("language", language)
 
     def _choose_theme(self, name: str) -> None:
         self._preferences.theme = name
         theme.choose(name)
-        self.theme_changed.emit()
+        self.preference_changed.emit("theme", name)
 
     def _choose_notifications(self, is_on: bool) -> None:
         self._preferences.notifications = is_on
-        self.notifications_changed.emit(is_on)
+        self.preference_changed.emit("notifications", is_on)
         self._show_news()
 
     def _show_news(self) -> None:
@@ -76,8 +71,8 @@ class PreferencesPage(SettingsForm):
         self._themes.chosen.connect(self._choose_theme)
         self._notifications.toggled.connect(self._choose_notifications)
         rows = (
-            holder(column(text(said=self.tr("Language")), row(self._languages, None), spacing=theme.SPACE_S)),
-            holder(column(text(said=self.tr("Colours")), row(self._themes, None), spacing=theme.SPACE_S)),
+            stack(text(self.tr("Language")), row(self._languages, None), spacing=theme.SPACE_S),
+            stack(text(self.tr("Colours")), row(self._themes, None), spacing=theme.SPACE_S),
         )
         said = {
             NewsKind.FRIEND: self.tr("A friend joined"),
@@ -90,10 +85,10 @@ class PreferencesPage(SettingsForm):
         for news, switch in self._switches.items():
             switch.toggled.connect(partial(self._preferences.choose_news, news))
         notified = (Row(title, "", self._switches[news]) for news, title in said.items())
-        self.column.addWidget(Card(self.tr("This app"), *divided(rows)))
         head = Row(self.tr("Notifications"), "", self._notifications)
-        self.column.addWidget(Card(self.tr("News"), *divided((head, *notified))))
         self.add(
+            Card(self.tr("This app"), *divided(rows)),
+            Card(self.tr("News"), *divided((head, *notified))),
             LoginSection(self),
             Fold(
                 self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_control.methods import installation as updates
+from potluck_control.methods import installation
 from potluck_control.methods.installation import Offered, UpdatesState
 
 from potluck.errors import PotluckError
@@ -11,16 +11,17 @@ from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.notice import Notice
-from potluck_app.widgets.parts import Card, PollTimer, column, divider, holder, row, text
+from potluck_app.widgets.parts import Card, PollTimer, caption, divider, muted, row, stack, strong, text
 from potluck_app.widgets.progress import DownloadProgress
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as dates
-from potluck_app.words import sentences
+from potluck_app.words import formats, sentences
 
 
 class UpdatesSection(PageSection):
-    """The daemon does the update and becomes the new version; an open app follows by itself."""
+    """The running version and the newer one.
+
+    The daemon installs the update and becomes the new version; an open app follows by itself.
+    """
 
     def __init__(self, page: SettingsForm) -> None:
         super().__init__(page)
@@ -29,9 +30,10 @@ class UpdatesSection(PageSection):
         self._running = Row(self.tr("Version"), "", self._check)
         said = self.tr("Once a day. The publisher sees your internet address.")
         self._row = page.flag("updates.check", self.tr("Look for updates"), said)
-        self._missing, self._error = text("muted"), Notice("problem", "error")
-        self._heading, self._changes = text(kind=TextStyle.STRONG), text()
-        self._meaning = text("muted", kind=TextStyle.CAPTION)
+        self._missing = muted(self.tr("No update source. Set updates.url and updates.key to choose one."))
+        self._error = Notice("problem", "error")
+        self._heading, self._changes = strong(), text()
+        self._meaning = caption()
         self._install = Button("", "save", "primary", self._call_install)
         self._bar = DownloadProgress(self.tr("Progress of the update"))
         self._poll = PollTimer(self, self.refresh)
@@ -39,20 +41,18 @@ class UpdatesSection(PageSection):
 
     def refresh(self) -> None:
         self._form.show_again()
-        self.page.ask(updates.UPDATES_STATE, None, self.show_state)
+        self.page.call(installation.UPDATES_STATE, None, self.show_state)
 
     def show_state(self, state: UpdatesState) -> None:
         is_running = state.progress is not None
         looked = self.tr("{version}. Checked {time}.") if state.checked_at is not None else "{version}"
-        at = dates.clock(state.checked_at) if state.checked_at is not None else ""
+        at = formats.clock(state.checked_at) if state.checked_at is not None else ""
         self._running.show_help(looked.format(version=state.running, time=at))
         self._check.setEnabled(state.is_configured and not is_running)
         self._row.setVisible(state.is_configured)
         self._missing.setVisible(not state.is_configured)
         self._show_offer(state.offered, can_install=state.can_install, is_running=is_running)
-        self._bar.setVisible(is_running)
-        if state.progress is not None:
-            self._bar.say(sentences.reason(state.progress.text), state.progress.done, state.progress.total)
+        self._bar.show_work(state.progress)
         self._error.say("" if is_running else sentences.problem(state.error), self.tr("Try again"))
         self._poll.run_while(is_running)
 
@@ -61,7 +61,7 @@ class UpdatesSection(PageSection):
         if offered is None:
             return
         said = self.tr("Version {version}, {day}")
-        self._heading.setText(said.format(version=offered.version, day=dates.day(offered.issued_at)))
+        self._heading.setText(said.format(version=offered.version, day=formats.day(offered.issued_at)))
         self._changes.say("\n".join(f"• {change}" for change in offered.changes))
         self._install.setText(self.tr("Install version {version}").format(version=offered.version))
         self._install.setVisible(can_install and not is_running)
@@ -76,11 +76,11 @@ class UpdatesSection(PageSection):
 
     def _call_check(self) -> None:
         self._check.setEnabled(False)
-        self.page.link.call(updates.CHECK_FOR_UPDATE, None, done=self.show_state, failed=self._fail)
+        self.page.link.call(installation.CHECK_FOR_UPDATE, None, done=self.show_state, failed=self._fail)
 
     def _call_install(self) -> None:
         self._install.setEnabled(False)
-        self.page.link.call(updates.INSTALL_UPDATE, None, done=self._begun, failed=self._fail)
+        self.page.link.call(installation.INSTALL_UPDATE, None, done=self._begun, failed=self._fail)
 
     def _begun(self, state: UpdatesState) -> None:
         self._install.setEnabled(True)
@@ -92,11 +92,10 @@ class UpdatesSection(PageSection):
         self._error.say(sentences.failure(error), self.tr("Try again"))
 
     def _build(self) -> None:
-        self._missing.setText(self.tr("No update source. Set updates.url and updates.key to choose one."))
         self._check.setEnabled(False)
         self._error.pressed.connect(self._call_check)
         parts = (divider(), self._heading, self._changes, self._meaning, row(self._install, None))
-        self._offer = holder(column(*parts, spacing=theme.SPACE_S))
+        self._offer = stack(*parts, spacing=theme.SPACE_S)
         shown = (self._running, divider(), self._row, self._missing, self._error, self._offer, self._bar)
         self.fill(Card(self.tr("Updates"), *shown))
         for widget in (self._missing, self._offer, self._bar):

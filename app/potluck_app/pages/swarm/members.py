@@ -1,7 +1,4 @@
-"""The people of a swarm: their computers, since when they are known, by whose invite, and what leaders may do.
-
-A person as a disc with the first letter of the name, in the colour of that person's layers.
-"""
+"""The people of a swarm: their computers, since when they are known, by whose invite, and what leaders may do."""
 
 from __future__ import annotations
 
@@ -10,27 +7,33 @@ from functools import partial
 
 from potluck_control.api.schema import Status
 from potluck_control.methods import members
-from potluck_control.methods.members import EndInviteParams, Member, MemberParams, MembersList, PromoteParams
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.page import Page, PageSection
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button, MenuButton, Switch
+from potluck_app.widgets.controls import text_field
 from potluck_app.widgets.dialogs import ConfirmDialog
-from potluck_app.widgets.parts import Card, LoadingPlaceholder, holder, row, text
+from potluck_app.widgets.parts import Card, LoadingPlaceholder, holder, muted, row
 from potluck_app.widgets.row import Row, RowList
 from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import formats as dates
+from potluck_app.words import formats
 from potluck_app.words.language import tr
 from potluck_app.words.people import current_work, places_of, stable_part
 
 _SIDE = 32
+_MAX_ROWS = 50  # more people are found by name
+_MANY = 10  # a search is shown for more people
 
 
 class Avatar(QWidget):
-    """The name stands beside it. `place`: the person's in the list, see `theme.colour_of_person`."""
+    """A person as a disc with the first letter of the name, which stands beside it in full.
+
+    Args:
+        place: the person's in the list, which decides the colour; see `theme.colour_of_person`.
+    """
 
     def __init__(self, name: str, place: int) -> None:
         super().__init__()
@@ -48,43 +51,38 @@ class Avatar(QWidget):
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._letter)
 
 
-_MAX_ROWS = 50  # more people are found by name
-_MANY = 10  # people, from which on a search is worth its place
-
-
 class MembersCard(PageSection):
-    """Shows those of the served swarm."""
+    """The people of the served swarm."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        self._shown: MembersList | None = None
+        self._shown: members.MembersList | None = None
         self._status: Status | None = None
-        self._rows: list[tuple[Member, Row]] = []
-        self._waiting, self._search, self._people = LoadingPlaceholder("people"), QLineEdit(), RowList()
-        self._search.setPlaceholderText(self.tr("Search by name"))
-        self._search.setAccessibleName(self.tr("Search people by name"))
+        self._rows: list[tuple[members.Member, Row]] = []
+        self._waiting, self._people = LoadingPlaceholder("people"), RowList()
+        self._search = text_field(self.tr("Search people by name"), self.tr("Search by name"))
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(lambda: self._draw())
         self._search.hide()
         self.fill(Card(self.tr("Members"), self._waiting, self._search, self._people))
 
     def show_status(self, status: Status) -> None:
-        """Say of the user's own computer what only it knows, such as the game that it steps aside for."""
+        """Show of this computer what only it knows, such as the game that it steps aside for."""
         self._status = status
         self._update()
 
-    def show_members(self, found: MembersList) -> None:
+    def show_members(self, found: members.MembersList) -> None:
         self._shown = found
         self._draw()
         self._update()
 
     def _update(self) -> None:
-        """Say anew what each person's computers do."""
+        """Show what each person's computers do now."""
         if self._shown is not None:
             for member, shown in self._rows:
-                shown.show_help(self._said(member, self._shown))
+                shown.show_help(self._describe(member, self._shown))
 
-    def _said(self, member: Member, found: MembersList) -> str:
+    def _describe(self, member: members.Member, found: members.MembersList) -> str:
         return f"{current_work(member, found, self._status)}\n{describe_member(member)}"
 
     def _draw(self) -> None:
@@ -99,19 +97,19 @@ class MembersCard(PageSection):
         wanted = self._search.text().strip().casefold() if len(found.members) > _MANY else ""
         self._people.show_rows((stable_part(found), wanted), lambda: self._make_rows(found, wanted))
 
-    def _make_rows(self, found: MembersList, wanted: str) -> list[QWidget]:
+    def _make_rows(self, found: members.MembersList, wanted: str) -> list[QWidget]:
         matching = [member for member in found.members if wanted in member.name.casefold()]
         self._rows = [(member, self._person(member, found)) for member in matching[:_MAX_ROWS]]
         rows: list[QWidget] = [shown for _, shown in self._rows]
         if not matching and wanted:
-            rows.append(text("muted", said=self.tr("Nobody has that name.")))
+            rows.append(muted(self.tr("Nobody has that name.")))
         elif len(found.members) == 1:
-            rows.append(text("muted", said=self.tr("Nobody else has joined yet.")))
+            rows.append(muted(self.tr("Nobody else has joined yet.")))
         if len(matching) > _MAX_ROWS:
-            rows.append(text("muted", said=self.tr("%n more. Search for a name.", "", len(matching) - _MAX_ROWS)))
+            rows.append(muted(self.tr("%n more. Search for a name.", "", len(matching) - _MAX_ROWS)))
         return rows
 
-    def _person(self, member: Member, found: MembersList) -> Row:
+    def _person(self, member: members.Member, found: members.MembersList) -> Row:
         name = self.tr("{name} (you)").format(name=member.name) if member.is_you else member.name
         buttons = []
         if member.waits:
@@ -127,17 +125,19 @@ class MembersCard(PageSection):
         if changes:
             buttons.append(MenuButton(self.tr("Change {name}").format(name=member.name), changes))
         face = Avatar(member.name, places_of(found)[member.id])
-        return Row(name, self._said(member, found), holder(row(*buttons, spacing=0)), face)
+        return Row(name, self._describe(member, found), holder(row(*buttons, spacing=0)), face)
 
-    def _confirm(self, member: Member) -> None:
+    def _confirm(self, member: members.Member) -> None:
         done = self.tr("{name} is a member now.").format(name=member.name)
-        self.page.carry_out(members.CONFIRM, MemberParams(member.id), done)
+        self.page.change_members(members.CONFIRM, members.MemberParams(member.id), done)
 
-    def _promote(self, member: Member, *, is_admin: bool) -> None:
+    def _promote(self, member: members.Member, *, is_admin: bool) -> None:
         done = self.tr("{name} is an admin now.") if is_admin else self.tr("{name} is an ordinary member now.")
-        self.page.carry_out(members.PROMOTE, PromoteParams(member.id, is_admin), done.format(name=member.name))
+        self.page.change_members(
+            members.PROMOTE, members.PromoteParams(member.id, is_admin), done.format(name=member.name)
+        )
 
-    def _ask_remove(self, member: Member, found: MembersList) -> None:
+    def _ask_remove(self, member: members.Member, found: members.MembersList) -> None:
         asked = self.tr("Remove {name} from {swarm}?").format(name=member.name, swarm=found.swarm)
         said = self.tr(
             "Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. "
@@ -150,9 +150,9 @@ class MembersCard(PageSection):
 
         def remove() -> None:
             if ends_invite is not None and ends_invite.isChecked():
-                self.page.ask(members.END_INVITE, EndInviteParams(member.invite), lambda _: None)
+                self.page.call(members.END_INVITE, members.EndInviteParams(member.invite), lambda _: None)
             done = self.tr("{name} was removed.").format(name=member.name)
-            self.page.carry_out(members.REMOVE, MemberParams(member.id), done)
+            self.page.change_members(members.REMOVE, members.MemberParams(member.id), done)
 
         question = ConfirmDialog(self, asked, said, self.tr("Remove"), remove)
         if ends_invite is not None:
@@ -160,24 +160,24 @@ class MembersCard(PageSection):
         question.open()
 
 
-def may_remove(member: Member, found: MembersList) -> bool:
+def may_remove(member: members.Member, found: members.MembersList) -> bool:
     """Return whether the user may remove a person: admins remove ordinary members, the founder removes admins too."""
     is_ordinary = member.rank in ("guest", "member", "enroller")
     return not member.is_you and member.rank != "founder" and (found.is_founder or (found.may_lead and is_ordinary))
 
 
-def describe_member(member: Member) -> str:
+def describe_member(member: members.Member) -> str:
     """Return a person's rank, since when they are known and by whose invite they came, and below it their computers."""
     ranks = {"founder": tr("Founder"), "admin": tr("Admin"), "enroller": tr("lets newcomers in")}
     rank = ranks.get(member.rank, tr("on probation") if member.is_on_probation else "")
     if member.rank == "guest":
         rank = tr("waits to be let in") if member.waits else tr("not confirmed yet")
-    since = tr("known since {day}").format(day=dates.date(member.heard_at))
+    since = tr("known since {day}").format(day=formats.date(member.heard_at))
     by = tr("invited by {name}").format(name=member.invited_by) if member.invited_by else ""
     names = ", ".join(machine.name for machine in member.machines)
     first = " · ".join(filter(None, (rank, since, by)))
     return "\n".join(filter(None, (first[:1].upper() + first[1:], names)))
 
 
-def _is_open(invite: members.OpenInvite, member: Member) -> bool:
+def _is_open(invite: members.OpenInvite, member: members.Member) -> bool:
     return invite.id == member.invite and invite.expires_at > time.time() and invite.used <= invite.people

@@ -1,7 +1,4 @@
-"""A picker of models that a swarm could have: those on this computer, in a folder, and on Hugging Face.
-
-The models on this computer: how the served one is computed, and those on the disk.
-"""
+"""Models: a picker of those that a swarm could have, and a card of those on this computer."""
 
 from __future__ import annotations
 
@@ -10,86 +7,75 @@ from typing import TypeVar
 
 from potluck_control.api.method import Method
 from potluck_control.methods import models, settings
-from potluck_control.methods.models import (
-    Deleted,
-    DeleteParams,
-    FolderParams,
-    ModelChoice,
-    ModelChoices,
-    Models,
-    ModelsFolder,
-    SearchParams,
-    Served,
-    StoredModel,
-)
-from potluck_control.methods.settings import Change, SetParams
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import DaemonCaller, Page, PageSection
+from potluck_app.pages.calls import DaemonCaller
+from potluck_app.pages.page import Page, PageSection
 from potluck_app.widgets.button import Button
+from potluck_app.widgets.controls import text_field
 from potluck_app.widgets.dialogs import ConfirmDialog
-from potluck_app.widgets.parts import Card, PollTimer, column, row, text
+from potluck_app.widgets.parts import Card, PollTimer, caption, column, row, text
 from potluck_app.widgets.row import Row, RowList
-from potluck_app.widgets.theme import TextStyle
-from potluck_app.words import engine, sentences
-from potluck_app.words import formats as numbers
+from potluck_app.words import engine, formats, sentences
 from potluck_app.words.language import tr
 
 P = TypeVar("P")
+_POLL_MS = 2000
 
 
 class ModelPicker(QWidget):
-    """Lists models, at first those on this computer. Signal: `chosen(model, name)`, where the daemon takes `model`."""
+    """A list of models on this computer, in a folder, or on Hugging Face.
+
+    Signal: `chosen(str, str)` with the model as the daemon calls it, and its name.
+    """
 
     chosen = Signal(str, str)
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
-        self._asked = 0  # only the last question's answer is shown
-        self._words, self._search = QLineEdit(), Button(self.tr("Search"), act=self._ask)
-        self._words.setPlaceholderText(self.tr("Name of a model on Hugging Face"))
-        self._words.setAccessibleName(self.tr("Name of a model on Hugging Face"))
+        self._num_searches = 0  # only the answer to the last search is shown
+        self._words = text_field(self.tr("Name of a model on Hugging Face"), max_chars=200)
+        self._search_button = Button(self.tr("Search"), act=self._search)
         self._words.setClearButtonEnabled(True)
-        self._words.setMaxLength(200)
-        self._words.returnPressed.connect(self._ask)
+        self._words.returnPressed.connect(self._search)
         folder = Button(self.tr("Look in a folder…"), "folder", act=self._choose_folder)
-        self._said, self._problem, self._list = text("muted", kind=TextStyle.CAPTION), text("error"), RowList()
-        items = (row((self._words, 1), self._search), row(folder, None), self._said, self._problem, self._list)
+        self._said, self._problem, self._list = caption(), text(colour="error"), RowList()
+        items = (row((self._words, 1), self._search_button), row(folder, None), self._said, self._problem, self._list)
         self.setLayout(column(Card(self.tr("Models to choose from"), *items)))
         self.setFocusProxy(self._words)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
         super().showEvent(event)
-        if not self._asked:
-            self._ask()
+        if not self._num_searches:
+            self._search()
 
-    def _ask(self) -> None:
+    def _search(self) -> None:
         words = self._words.text().strip().lstrip("-")
         if words:
-            self._call(models.SEARCH, SearchParams(words), self.tr("Searching Hugging Face…"))
+            self._call(models.SEARCH, models.SearchParams(words), self.tr("Searching Hugging Face…"))
         else:
-            self._call(models.ON_DISK, FolderParams(), self.tr("Looking on this computer…"))
+            self._call(models.ON_DISK, models.FolderParams(), self.tr("Looking on this computer…"))
 
     def _choose_folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder with a model"))
         if folder:
-            self._call(models.ON_DISK, FolderParams(folder), self.tr("Looking on this computer…"))
+            self._call(models.ON_DISK, models.FolderParams(folder), self.tr("Looking on this computer…"))
 
-    def _call(self, method: Method[P, ModelChoices], params: P, meanwhile: str) -> None:
-        self._asked += 1
-        asked = self._asked
+    def _call(self, method: Method[P, models.ModelChoices], params: P, meanwhile: str) -> None:
+        self._num_searches += 1
+        asked = self._num_searches
         self._say(meanwhile)
 
-        def done(found: ModelChoices) -> None:
-            if asked == self._asked:
+        def done(found: models.ModelChoices) -> None:
+            if asked == self._num_searches:
                 self._show(found)
 
         def failed(error: PotluckError) -> None:
-            if asked == self._asked:
+            if asked == self._num_searches:
                 self._say(problem=sentences.failure(error))
 
         self._link.call(method, params, done=done, failed=failed)
@@ -98,21 +84,21 @@ class ModelPicker(QWidget):
         self._said.say(said)
         self._problem.say(problem)
 
-    def _show(self, found: ModelChoices) -> None:
+    def _show(self, found: models.ModelChoices) -> None:
         lends = self.tr("This computer now lends a model {size}. That decides how many friends a model needs.")
         nothing = self.tr("No model has such a name.")
-        self._say(lends.format(size=numbers.size(found.lent_bytes)) if found.models else nothing)
+        self._say(lends.format(size=formats.size(found.lent_bytes)) if found.models else nothing)
         self._list.show_rows(found.models, lambda: map(self._row, found.models))
 
-    def _row(self, choice: ModelChoice) -> Row:
+    def _row(self, choice: models.ModelChoice) -> Row:
         about = self.tr("Choose {model}").format(model=choice.name)
         choose = partial(self.chosen.emit, choice.model, choice.name)
         return Row(choice.name, describe_choice(choice), Button(self.tr("Choose"), act=choose, about=about))
 
 
-def describe_choice(choice: ModelChoice) -> str:
+def describe_choice(choice: models.ModelChoice) -> str:
     """Return a model's size and licence, whether it is here, and how many computers like this one it needs."""
-    size = numbers.size(choice.bytes) if choice.bytes else tr("size unknown")
+    size = formats.size(choice.bytes) if choice.bytes else tr("size unknown")
     unknown = "" if choice.is_here else tr("licence unknown")
     licence = tr("licence {name}").format(name=choice.licence) if choice.licence else unknown
     place = tr("on this computer") if choice.is_here else tr("to be downloaded")
@@ -131,11 +117,8 @@ def describe_fit(num_computers: int) -> str:
     return tr("Fits with %n friend(s) like you", "", num_computers - 1)
 
 
-_LOOK_MS = 2000
-
-
 class ModelsCard(PageSection):
-    """Asks again and again while models come."""
+    """How the served model is computed, and the models on the disk. It asks again while a model is loaded."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
@@ -144,32 +127,32 @@ class ModelsCard(PageSection):
         self.fill(Card(self.tr("Computed here"), self._served), Card(self.tr("On the disk"), self._stored))
 
     def refresh(self) -> None:
-        self.page.ask(models.LIST, None, self._show)
+        self.page.call(models.LIST, None, self._show)
 
-    def _show(self, found: Models) -> None:
+    def _show(self, found: models.Models) -> None:
         is_loading = found.served is not None and found.served.loading is not None
-        self._poll.run_while(is_loading, _LOOK_MS)
+        self._poll.run_while(is_loading, _POLL_MS)
         self._served.setText("\n".join(describe_served(found.served)) or self.tr("Nothing is served now."))
         self._stored.show_rows(_still(found), lambda: self._rows(found))
 
-    def _rows(self, found: Models) -> list[QWidget]:
+    def _rows(self, found: models.Models) -> list[QWidget]:
         rows: list[QWidget] = [self._folder_row(found.folder), *map(self._stored_row, found.stored)]
         if found.folder.prepared_bytes:
             about = self.tr("Delete prepared layers")
             delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._delete(""), about=about)
             said = self.tr("{size}. Potluck makes them again when needed.")
-            size = numbers.size(found.folder.prepared_bytes)
+            size = formats.size(found.folder.prepared_bytes)
             rows.append(Row(self.tr("Layers prepared for this computer"), said.format(size=size), delete))
         return rows
 
-    def _folder_row(self, folder: ModelsFolder) -> Row:
-        used = numbers.size(folder.models_bytes + folder.prepared_bytes)
-        said = self.tr("{used} used, {free} free").format(used=used, free=numbers.size(folder.free_bytes))
+    def _folder_row(self, folder: models.ModelsFolder) -> Row:
+        used = formats.size(folder.models_bytes + folder.prepared_bytes)
+        said = self.tr("{used} used, {free} free").format(used=used, free=formats.size(folder.free_bytes))
         about = self.tr("Choose a folder for models")
         return Row(folder.path, said, Button(self.tr("Choose…"), "folder", act=self._choose_folder, about=about))
 
-    def _stored_row(self, model: StoredModel) -> Row:
-        parts = [numbers.size(model.bytes)]
+    def _stored_row(self, model: models.StoredModel) -> Row:
+        parts = [formats.size(model.bytes)]
         if model.is_served:
             parts.append(self.tr("serving now"))
         elif model.swarms:
@@ -181,33 +164,33 @@ class ModelsCard(PageSection):
         delete.setEnabled(not model.is_served)
         return Row(model.name, " · ".join(parts), delete)
 
-    def _ask_delete(self, model: StoredModel) -> None:
+    def _ask_delete(self, model: models.StoredModel) -> None:
         """Ask before deleting, for another download may take hours."""
         said = self.tr("Frees {size}. Potluck downloads the model again when it needs it.")
-        said = said.format(size=numbers.size(model.bytes))
+        said = said.format(size=formats.size(model.bytes))
         asked, delete = self.tr("Delete {model}?").format(model=model.name), self.tr("Delete")
         ConfirmDialog(self, asked, said, delete, lambda: self._delete(model.name, force=bool(model.swarms))).open()
 
     def _delete(self, name: str, *, force: bool = False) -> None:
-        self.page.ask(models.DELETE, DeleteParams(name, force), self._deleted)
+        self.page.call(models.DELETE, models.DeleteParams(name, force), self._deleted)
 
-    def _deleted(self, deleted: Deleted) -> None:
-        self.page.tell(self.tr("Freed {size}.").format(size=numbers.size(deleted.freed_bytes)))
+    def _deleted(self, deleted: models.Deleted) -> None:
+        self.page.announce(self.tr("Freed {size}.").format(size=formats.size(deleted.freed_bytes)))
         self.refresh()
 
     def _choose_folder(self) -> None:
         chosen = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder for models"))
         if chosen:
-            change = Change("serve.models_folder", chosen)
-            self.page.ask(settings.SET, SetParams((change,)), lambda _: self._chosen(chosen))
+            change = settings.Change("serve.models_folder", chosen)
+            self.page.call(settings.SET, settings.SetParams((change,)), lambda _: self._chosen(chosen))
 
     def _chosen(self, folder: str) -> None:
         said = self.tr("Models go to {folder} from now on. Move those you have there yourself.")
-        self.page.tell(said.format(folder=folder))
+        self.page.announce(said.format(folder=folder))
         self.refresh()
 
 
-def describe_served(served: Served | None) -> list[str]:
+def describe_served(served: models.Served | None) -> list[str]:
     """Return lines about how the layers here are computed, and where their weights are, as far as that is known."""
     if served is None or not served.dtype:
         return []
@@ -215,16 +198,16 @@ def describe_served(served: Served | None) -> list[str]:
     held = tr("weights in {format}").format(format=served.quantization)
     lines = [how if served.quantization in ("", "none") else f"{how}, {held}"]
     if served.device_bytes:
-        stay = tr("{size} of weights in device memory").format(size=numbers.size(served.device_bytes))
-        flow = tr("{size} loaded for each step").format(size=numbers.size(served.streamed_bytes))
-        experts = tr("{size} of experts in RAM").format(size=numbers.size(served.ram_bytes))
+        stay = tr("{size} of weights in device memory").format(size=formats.size(served.device_bytes))
+        flow = tr("{size} loaded for each step").format(size=formats.size(served.streamed_bytes))
+        experts = tr("{size} of experts in RAM").format(size=formats.size(served.ram_bytes))
         shown = (stay, *((experts,) if served.ram_bytes else ()), *((flow,) if served.streamed_blocks else ()))
         lines.append(", ".join(shown))
     return lines
 
 
-def _still(found: Models) -> tuple[object, ...]:
-    """Return what is drawn anew when it changes; a download, which grows all the time, is not in it."""
+def _still(found: models.Models) -> tuple[object, ...]:
+    """Return what redraws the rows when it changes, without a download, which grows all the time."""
     folder = found.folder
     disk = (folder.path, folder.models_bytes >> 20, folder.prepared_bytes >> 20, folder.free_bytes >> 28)
     return disk, found.stored

@@ -5,23 +5,21 @@ from __future__ import annotations
 from functools import partial
 
 from potluck_control.methods import members, settings, swarms
-from potluck_control.methods.members import MembersList, RecoveryCode, SwarmParams
-from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange
 from PySide6.QtCore import Qt
 
+from potluck_app.pages.destination import Destination
 from potluck_app.pages.first_run.joining import JoinForm
-from potluck_app.pages.page import Destination, Page, PageSection
+from potluck_app.pages.page import Page, PageSection
 from potluck_app.pages.swarm.models import ModelPicker
 from potluck_app.widgets.button import Button, DisclosureButton, MenuButton
 from potluck_app.widgets.dialogs import ConfirmDialog
-from potluck_app.widgets.parts import Card, holder, row, text
+from potluck_app.widgets.parts import Card, holder, muted, row, text
 from potluck_app.widgets.row import Row, RowList
 from potluck_app.words import layers, sentences
 
 
 class SwarmsCard(PageSection):
-    """Asks again after each change, and while a model is being changed."""
+    """The joined swarms. It asks again after each change, and while a model is being changed."""
 
     part = Destination.JOIN
 
@@ -32,7 +30,7 @@ class SwarmsCard(PageSection):
         self._joining.joined.connect(self._joined)
         self._led = ""  # the swarm that gets another model
         self._is_changing = False
-        self._reading, self._problem, self._picker = text("muted"), text("error"), ModelPicker(page.link)
+        self._reading, self._problem, self._picker = muted(), text(colour="error"), ModelPicker(page.link)
         self._picker.chosen.connect(self._ask_change)
         self._picker.hide()
         self._say()
@@ -49,15 +47,15 @@ class SwarmsCard(PageSection):
         self._joining.ask_invite(swarm)
 
     def refresh(self) -> None:
-        self.page.ask(swarms.LIST, None, self._show)
+        self.page.call(swarms.LIST, None, self._show)
         if self._is_changing:
-            self.page.ask(swarms.MODEL_CHANGE, None, self._show_change)
+            self.page.call(swarms.MODEL_CHANGE, None, self._show_change)
 
     def _show(self, found: swarms.Swarms) -> None:
         self._joining.show_served(next((swarm.name for swarm in found.swarms if swarm.is_served), ""))
         self._list.show_rows(found.swarms, lambda: map(self._row, found.swarms))
 
-    def _row(self, swarm: JoinedSwarm) -> Row:
+    def _row(self, swarm: swarms.JoinedSwarm) -> Row:
         parts = [layers.model(swarm.model), self.tr("%n layer(s)", "", swarm.num_blocks)]
         if swarm.draft:
             parts.append(self.tr("sped up by {model}").format(model=layers.model(swarm.draft)))
@@ -69,7 +67,7 @@ class SwarmsCard(PageSection):
         if not swarm.is_served:
             about = self.tr("Serve {swarm}").format(swarm=swarm.name)
             buttons.append(Button(self.tr("Serve this one"), "play", act=lambda: self._serve(swarm.name), about=about))
-        leave = partial(self.page.ask, members.LIST, SwarmParams(swarm.name), self._ask_leave)
+        leave = partial(self.page.call, members.LIST, members.SwarmParams(swarm.name), self._ask_leave)
         changes = [(self.tr("Leave…"), leave)]
         if swarm.may_lead:
             changes.insert(0, (self.tr("Change the model…"), partial(self._open_picker, swarm.name)))
@@ -81,7 +79,9 @@ class SwarmsCard(PageSection):
         self.page.refresh()
 
     def _serve(self, name: str) -> None:
-        self.page.ask(settings.SET, SetParams((Change("serve.swarm", name),)), lambda _: self.page.refresh())
+        self.page.call(
+            settings.SET, settings.SetParams((settings.Change("serve.swarm", name),)), lambda _: self.page.refresh()
+        )
 
     def _open_picker(self, name: str) -> None:
         """Show the picker for a swarm; the second press hides it."""
@@ -98,11 +98,13 @@ class SwarmsCard(PageSection):
             "Everybody in the swarm gets the new model, and their computers download it. Conversations with the "
             "present model end within ten minutes. Invites stay valid."
         )
-        change = partial(self.page.ask, swarms.CHOOSE_MODEL, ChooseModelParams(model, self._led), self._show_change)
+        change = partial(
+            self.page.call, swarms.CHOOSE_MODEL, swarms.ChooseModelParams(model, self._led), self._show_change
+        )
         ConfirmDialog(self, asked, said, self.tr("Change the model"), change).open()
 
-    def _show_change(self, change: ModelChange) -> None:
-        """Say how far the change is; reading a large model's files takes minutes."""
+    def _show_change(self, change: swarms.ModelChange) -> None:
+        """Show how far the change is; reading a large model's files takes minutes."""
         self._is_changing = not change.is_done
         self._picker.setVisible(self._picker.isVisibleTo(self) and bool(change.problem))
         about = {"swarm": change.swarm, "model": layers.model(change.model)}
@@ -114,21 +116,23 @@ class SwarmsCard(PageSection):
         else:
             self._say()
             done = self.tr("{swarm} serves {model} now. Members that are online follow within seconds.")
-            self.page.tell(done.format(**about))
+            self.page.announce(done.format(**about))
             self.page.refresh()
 
     def _say(self, said: str = "", problem: str = "") -> None:
         self._reading.say(said)
         self._problem.say(problem)
 
-    def _ask_leave(self, found: MembersList) -> None:
+    def _ask_leave(self, found: members.MembersList) -> None:
         said = self.tr("You need a new invite to come back. You keep your points.")
         if found.is_founder:
-            self.page.ask(members.RECOVERY_CODE, SwarmParams(found.swarm), partial(self._ask_founder, found, said))
+            self.page.call(
+                members.RECOVERY_CODE, members.SwarmParams(found.swarm), partial(self._ask_founder, found, said)
+            )
         else:
             self._question(found.swarm, said).open()
 
-    def _ask_founder(self, found: MembersList, said: str, recovery: RecoveryCode) -> None:
+    def _ask_founder(self, found: members.MembersList, said: str, recovery: members.RecoveryCode) -> None:
         """Show the recovery code before the key is gone."""
         lost = self.tr(
             "You founded this swarm, and this computer forgets the founder's key. Write down its recovery code, "
@@ -142,8 +146,8 @@ class SwarmsCard(PageSection):
         question.open()
 
     def _question(self, name: str, said: str) -> ConfirmDialog:
-        params = LeaveParams(name, is_sure=True)
-        leave = partial(self.page.ask, swarms.LEAVE, params, lambda _: self.page.refresh())
+        params = swarms.LeaveParams(name, is_sure=True)
+        leave = partial(self.page.call, swarms.LEAVE, params, lambda _: self.page.refresh())
         return ConfirmDialog(
             self, self.tr("Leave the swarm {swarm}?").format(swarm=name), said, self.tr("Leave"), leave
         )
