@@ -18,7 +18,7 @@ from transformers import Cache
 
 from potluck.client.config import ClientConfig
 from potluck.client.loop import side_by_side
-from potluck.client.rows import RowGroup, group_rows, join_groups, refuse_right_padding
+from potluck.client.rows import AFTER_PROMPT_HINT, RowGroup, group_rows, join_groups, refuse_right_padding
 from potluck.client.session.flight import Flight
 from potluck.client.session.inference_session import InferenceSession
 from potluck.client.session.reports import RouteReport
@@ -94,6 +94,13 @@ class RemoteCache(Cache):  # type: ignore[misc]
     @property
     def is_exact(self) -> bool:
         return self._config.exact
+
+    def check_belongs(self, client: SwarmClient, span: Span) -> None:
+        """Raise UsageError unless this cache is for the blocks `span` of the model of `client`."""
+        if client is not self._client:
+            raise UsageError("this session is another model's", hint="open one with session() of the model you call")
+        if span != self.span:
+            raise UsageError(f"a cache of blocks {self.span} for blocks {span}", hint="use their new_cache()")
 
     def step(
         self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None = None
@@ -225,7 +232,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         if not self._prefix_tokens:
             return mask
         if not bool(mask[:, : self._prefix_tokens + 1].all()):
-            raise UsageError("trained keys and values come directly before the text", hint="pad on the right")
+            raise UsageError("trained keys and values come directly before the text", hint=AFTER_PROMPT_HINT)
         return mask[:, self._prefix_tokens :]
 
     def crop(self, tokens_to_remove: int) -> None:

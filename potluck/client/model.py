@@ -6,6 +6,7 @@ and the rest of transformers work on it unchanged.
 
 from __future__ import annotations
 
+import json
 import threading
 import weakref
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -45,16 +46,25 @@ from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
 _LOCAL = "for local models"
 _OF_PETALS = "an option of Petals"
+_MEMBERS = "every member's servers are used; admit and remove members with `potluck members`"
 _REFUSED = {  # options of `from_pretrained` -> whose they are, and why they are refused
     "device_map": (_LOCAL, "the blocks are at the servers, and the ends are loaded on the processor"),
     "attn_implementation": (_LOCAL, "each server chooses its own attention"),
     "trust_remote_code": (_LOCAL, "Potluck never runs code that comes with a checkpoint"),
     "quantization_config": (_LOCAL, "give quantization= to demand a format of every server"),
     "cache_dir": (_LOCAL, "set HF_HOME or HF_HUB_CACHE before Python starts"),
+    "load_in_8bit": (_LOCAL, 'give quantization="int8" to demand it of every server'),
+    "load_in_4bit": (_LOCAL, 'give quantization="int4" to demand it of every server'),
+    "output_loading_info": (_LOCAL, "the blocks are loaded by the servers, and missing ends raise an error"),
     "tuning_mode": (_OF_PETALS, "make PromptTuning(model, prompt_tokens, deep=...) of the loaded model"),
     "pre_seq_len": (_OF_PETALS, "give it to PromptTuning(model, prompt_tokens)"),
     "initial_peers": (_OF_PETALS, "give an invite as swarm="),
+    "active_adapter": (_OF_PETALS, "give adapter="),
+    "allowed_servers": (_OF_PETALS, _MEMBERS),
+    "blocked_servers": (_OF_PETALS, _MEMBERS),
 }
+
+_NO_BLOCKS = "weights of the blocks, which only servers have.safetensors"  # Transformers looks for this file in vain
 
 _this_thread = threading.local()  # `made`: by the generation that runs now. Tasks would keep a context variable
 _HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # drafting uses them
@@ -112,6 +122,10 @@ class _AutoDistributedModel:
             NetworkError: nobody of the swarm answers.
         """
         _refuse_options(refused)
+        if torch.get_default_device().type == "meta":
+            raise UsageError(
+                "the ends of a model cannot be loaded on meta", hint="call from_pretrained() outside of torch.device()"
+            )
         if num_labels is not None and not cls._is_classifier:
             raise UsageError("num_labels is for classifiers", hint="use AutoDistributedModelForSequenceClassification")
         ends_dtype = _dtype(dtype, torch_dtype)
@@ -213,6 +227,29 @@ class SwarmModel:
             raise
         finally:
             _this_thread.made = made
+
+    def save_pretrained(self, save_directory: Any, *args: Any, **kwargs: Any) -> None:
+        """Save the ends, if any of them trains, for `from_pretrained` of the class that loaded this model.
+
+        Transformers' own classes refuse the folder, because it has no weights for the blocks.
+        """
+        has_adapter = self._hf_peft_config_loaded  # type: ignore[attr-defined]  # which is then all that is saved
+        if not (has_adapter or any(each.requires_grad for each in self.parameters())):  # type: ignore[attr-defined]
+            raise UsageError(
+                "the weights of the blocks are at the servers and cannot be saved here",
+                hint=f"they are in the checkpoint {self._checkpoint.name}; save what you trained with peft's "
+                "save_pretrained() or torch.save()",
+            )
+        super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
+        file = Path(save_directory, "config.json")
+        if file.is_file():
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"transformers_weights": _NO_BLOCKS}, indent=2))
+
+    def set_attn_implementation(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise UsageError, because servers choose their own attention."""
+        raise UsageError(
+            "set_attn_implementation() is for local models: each server chooses its own attention", hint="leave it out"
+        )
 
     @contextmanager
     def session(
@@ -384,6 +421,7 @@ def attach(
     decoder, layers = _around(model, blocks)
     blocks.places = linear_places(layers.shown)
     decoder.register_forward_pre_hook(blocks.prepare_inputs, with_kwargs=True, prepend=True)
+    model.register_forward_pre_hook(blocks.mask_labels, with_kwargs=True)
     model._cache_name = cache_name(decoder)
     model._ends = Ends(weakref.proxy(model), decoder, model._cache_name)
     model._together = Together(model._ends, client)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
@@ -26,6 +27,7 @@ from potluck.protocol.blocks import Span
 if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
 
+IGNORED_LABEL = -100  # transformers' losses skip it
 _OTHER_ATTENTION = ("is_causal", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")  # arguments for attention
 
 # Inputs of the model that its layers do not get. Context variables keep threads apart.
@@ -95,9 +97,9 @@ class RemoteBlocks(nn.Module):
             self._check_prompts(prompts, hidden)
             prompts = prompts[self.span.start : self.span.end].to("cpu", hidden.dtype)
         cache = past_key_values
+        if cache is not None:
+            cache.check_belongs(self.client, self.span)
         if cache is not None and not cache.is_deferred:
-            if cache.span != self.span:
-                raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
             if hidden.requires_grad and torch.is_grad_enabled():
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
             own = None if cache.is_initialized else collect_adapter(self.places, self.span, cache.prefix)[0]
@@ -143,6 +145,22 @@ class RemoteBlocks(nn.Module):
         if mask is None and cache is not None and config.model_type in MASKS_ONCE:
             mask = cache.mask_so_far(_new_tokens(args, kwargs))
         _mask.set(mask)
+        return args, kwargs
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def mask_labels(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Ignore labels that padding would have to predict, and refuse to train nothing; a pre-hook of the model."""
+        labels = kwargs.get("labels")
+        if labels is None:
+            return args, kwargs
+        given = signature(type(module).forward).bind_partial(module, *args, **kwargs).arguments
+        sources = _prompts.get(), *(given.get(name) for name in ("inputs_embeds", *CACHE_NAMES))
+        if module.training and torch.is_grad_enabled() and all(each is None for each in sources):
+            _refuse_to_train_nothing(module)
+        mask = given.get("attention_mask")
+        if isinstance(mask, Tensor) and mask.dim() == labels.dim() == 2 and mask.shape[1] >= labels.shape[1]:
+            is_padding = mask[:, -labels.shape[1] : -1].to(labels.device) == 0  # in the column that predicts each label
+            kwargs["labels"] = torch.cat([labels[:, :1], labels[:, 1:].masked_fill(is_padding, IGNORED_LABEL)], dim=1)
         return args, kwargs
 
     def __reduce_ex__(self, protocol: object) -> Any:
@@ -215,6 +233,15 @@ def _new_tokens(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """Return the number of tokens a row that a decoder was called with."""
     given = (*args[:1], kwargs.get("input_ids"), kwargs.get("inputs_embeds"))
     return int(next(each for each in given if each is not None).shape[1])
+
+
+def _refuse_to_train_nothing(model: nn.Module) -> None:
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise UsageError(
+            "this model has nothing to train: its blocks are at the servers",
+            hint="add LoRA with peft's get_peft_model(), or tune prompts with PromptTuning; for the loss alone call "
+            "model.eval()",
+        )
 
 
 def _refuse_outputs(config: Any, kwargs: dict[str, Any]) -> None:

@@ -85,15 +85,17 @@ class AnswerFollower:
         self.thinking_tokens = 0
         self.stop: str | None = None  # the stop text that ended the answer
         self.is_stopped = False
+        self._echoes = False
         if grammar is not None:
             grammar.mode = lambda: reader.mode
 
     def echo(self, pieces: Sequence[str], scores: Sequence[TokenScore] = ()) -> None:
-        """Begin the answer with the text of the prompt."""
+        """Begin with the text of the prompt. Every token is scored then, also one without a text."""
+        self._echoes = True
         self._scores += scores
         self._held = "".join(pieces)
         self._num_letters = len(self._held)
-        self._release(self._num_letters)
+        self._release(self._num_letters, is_end=True)
 
     def add(self, completion: Completion) -> None:
         """Process the newest token. Raises AnswerEndedError if it ends the answer."""
@@ -101,11 +103,8 @@ class AnswerFollower:
         before, must_match = self._reader.mode, self._grammar is not None and self._grammar.applies()
         parts = list(self._parts(token))
         self.thinking_tokens += PartKind.THINKING in (before, self._reader.mode)
-        if (
-            self._scorer is not None
-            and before is self._reader.mode is PartKind.TEXT
-            and token not in self._text.special
-        ):
+        is_text = before is self._reader.mode is PartKind.TEXT and token not in self._text.special
+        if self._scorer is not None and (is_text or self._echoes):
             self._scores.append(self._scorer.score(token, self._num_letters))
         self._pass_on(parts)
         if self._grammar is not None and must_match and self._grammar.applies():  # else it began another part
@@ -119,7 +118,7 @@ class AnswerFollower:
         """Pass the rest on. `is_cut`: the limit ended the answer."""
         self._pass_on([*self._reader.feed(self._decoder.flush()), *self._reader.finish(is_cut=is_cut)])
         if self.stop is None:
-            self._release(len(self._held))
+            self._release(len(self._held), is_end=self._echoes)
 
     def _parts(self, token: int) -> Iterable[AnswerPart]:
         mark = self._text.added.get(token)
@@ -150,12 +149,13 @@ class AnswerFollower:
         else:
             self._release(len(self._held) - held(self._held, self._stop))
 
-    def _release(self, letters: int) -> None:
-        if not letters:
-            return
+    def _release(self, letters: int, *, is_end: bool = False) -> None:
+        """Pass on `letters` of the held text with their scores; at the end, also those of tokens without a text."""
         text, self._held = self._held[:letters], self._held[letters:]
         until = self._num_letters - len(self._held)
-        scores = [score for score in self._scores if score.offset < until]
+        scores = [score for score in self._scores if is_end or score.offset < until]
+        if not (text or scores):
+            return
         self._scores = self._scores[len(scores) :]
         self.scores += scores
         self.texts[PartKind.TEXT].append(text)

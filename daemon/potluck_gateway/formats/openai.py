@@ -154,10 +154,14 @@ def _scores(scores: Sequence[TokenScore]) -> dict[str, Any]:
 
 
 def _top(score: TokenScore) -> dict[str, float] | None:
-    """Return the likely tokens and the chosen one; None for the first token of a text."""
+    """Return the likely tokens and the chosen one; None for the first token of a text.
+
+    The likeliest stands for all that read the same, such as parts of letters.
+    """
     if score.logprob is None:
         return None
-    return {text_of(one.token): one.logprob for one in score.top} | {text_of(score.token): score.logprob}
+    likely = {text_of(one.token): one.logprob for one in reversed(score.top)}
+    return {text_of(score.token): score.logprob} | likely
 
 
 _REFUSED_IN_CHATS: reading.Refused = {**reading.GRAMMARS, "functions": "use tools"}

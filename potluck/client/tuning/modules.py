@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.client.remote import IGNORED_LABEL
+from potluck.client.rows import AFTER_PROMPT_HINT
 from potluck.errors import UsageError
 
-_IGNORED_LABEL = -100  # transformers' losses skip it
 _caught: ContextVar[list[Tensor] | None] = ContextVar("last_hidden_states", default=None)
 
 
@@ -50,7 +51,7 @@ class PromptTuning(nn.Module):
         Logits also cover the prompt: [batch, prompt_tokens + tokens, vocabulary].
         """
         if labels is not None:
-            ignored = labels.new_full((labels.shape[0], self.prompt.shape[0]), _IGNORED_LABEL)
+            ignored = labels.new_full((labels.shape[0], self.prompt.shape[0]), IGNORED_LABEL)
             labels = torch.cat([ignored, labels], dim=1)
         with self.model.blocks.deep_prompts(self.deep_prompts):
             return self.model(inputs_embeds=self._embed(input_ids), labels=labels, **self._widened(kwargs))
@@ -72,7 +73,7 @@ class PromptTuning(nn.Module):
         if mask is None:
             return kwargs
         if not bool(mask[:, 0].all()):
-            raise UsageError("the prompt comes directly before the text: pad on the right")
+            raise UsageError("the prompt comes directly before the text", hint=AFTER_PROMPT_HINT)
         return {**kwargs, "attention_mask": torch.cat([mask.new_ones(len(mask), len(self.prompt)), mask], dim=1)}
 
 

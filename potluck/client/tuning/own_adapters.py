@@ -82,9 +82,10 @@ def collect_adapter(
     Raises UsageError for anything but one plain LoRA.
     """
     found = [] if prefix is None else _prefix_of(prefix, span)
-    for place in places:
-        module = place.stand_in.get_submodule(place.path)
-        if type(module) is RemoteLinear or place.block not in span:
+    modules = [(place, place.stand_in.get_submodule(place.path)) for place in places if place.block in span]
+    _refuse_adapter_names([module for _, module in modules])
+    for place, module in modules:
+        if type(module) is RemoteLinear:
             continue
         lora = _active_lora(module, place)
         if lora is not None:
@@ -115,6 +116,17 @@ def _prefix_of(cache: Cache, span: Span) -> list[_Found]:
         _, heads, tokens, key_size = keys.shape
         found.append((PrefixPlace(block, tokens, heads, key_size, values.shape[-1]), (keys[0], values[0])))
     return found
+
+
+def _refuse_adapter_names(modules: list[nn.Module]) -> None:
+    """Raise UsageError if peft was called with `adapter_names`, which it passes on by hooks before the layers."""
+    if any(module._forward_pre_hooks for module in modules):
+        for module in modules:  # peft removes them only after a call without an error
+            module._forward_pre_hooks.clear()
+        raise UsageError(
+            "adapter_names= cannot choose an adapter for each row: servers compute all rows with one",
+            hint="choose it with set_adapter(), and call the model once for each adapter",
+        )
 
 
 def _active_lora(module: Any, place: RemotePlace) -> _Found | None:

@@ -14,7 +14,6 @@ from helpers.client_world import World, local_model, prompt, world
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import (
-    AutoConfig,
     GenerationConfig,
     GenerationMixin,
     PreTrainedModel,
@@ -121,9 +120,7 @@ def test_text_is_generated_where_gradient_checkpoints_are_on(local: PreTrainedMo
     assert torch.equal(generated, local.generate(prompt(), max_new_tokens=4, pad_token_id=0))
 
 
-def test_pipelines_and_saved_configurations_know_the_family(
-    there: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_pipelines_know_the_family(there: World, caplog: pytest.LogCaptureFixture) -> None:
     vocabulary = Tokenizer(WordLevel({str(token): token for token in range(256)}, unk_token="0"))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=vocabulary, pad_token="0")
     transformers.utils.logging.enable_propagation()
@@ -133,8 +130,26 @@ def test_pipelines_and_saved_configurations_know_the_family(
         transformers.utils.logging.disable_propagation()
     assert said[0]["generated_text"].startswith("3")
     assert "not supported" not in caplog.text
-    there.model.save_pretrained(tmp_path)
-    assert AutoConfig.from_pretrained(tmp_path).architectures == ["LlamaForCausalLM"]
+
+
+@pytest.mark.parametrize("lookup", [None, 4])
+def test_sessions_of_another_swarms_model_are_refused(there: World, lookup: int | None) -> None:
+    asked = {"max_new_tokens": 4, "prompt_lookup_num_tokens": lookup, "pad_token_id": 0}
+    with world("0:4") as others, others.model.session(max_length=32) as session:
+        others.model.generate(prompt(), session=session, **asked)
+        with pytest.raises(UsageError, match="another model's"):
+            there.model.generate(prompt(tokens=20), session=session, **asked)
+
+
+def test_a_model_without_trained_ends_is_not_saved_and_its_attention_is_not_chosen(
+    there: World, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="cannot be saved") as refusal:
+        there.model.save_pretrained(tmp_path)
+    assert str(there.folder) in str(refusal.value.hint)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UsageError, match="chooses its own attention"):
+        there.model.set_attn_implementation("eager")
 
 
 def test_a_model_is_neither_copied_nor_pickled(there: World) -> None:

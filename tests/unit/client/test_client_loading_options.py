@@ -37,6 +37,8 @@ def test_a_type_that_is_unclear_or_no_float_is_refused(dtype: object, older: str
         ("trust_remote_code", True),
         ("quantization_config", object()),
         ("cache_dir", "/tmp/models"),
+        ("output_loading_info", True),
+        ("load_in_4bit", True),
     ],
 )
 def test_an_option_for_local_models_is_refused_with_a_reason(name: str, value: object) -> None:
@@ -44,10 +46,25 @@ def test_an_option_for_local_models_is_refused_with_a_reason(name: str, value: o
         AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", **{name: value})
 
 
-@pytest.mark.parametrize("option", [{"tuning_mode": "deep_ptune"}, {"pre_seq_len": 16}], ids=str)
-def test_an_option_of_petals_is_refused_with_what_to_do_instead(option: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match=r"is an option of Petals: .*PromptTuning\(model"):
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ({"tuning_mode": "deep_ptune"}, r"PromptTuning\(model"),
+        ({"pre_seq_len": 16}, r"PromptTuning\(model"),
+        ({"active_adapter": "poems"}, "adapter="),
+        ({"allowed_servers": ["12D3KooW"]}, "potluck members"),
+        ({"blocked_servers": ["12D3KooW"]}, "potluck members"),
+    ],
+    ids=str,
+)
+def test_an_option_of_petals_is_refused_with_what_to_do_instead(option: dict[str, object], instead: str) -> None:
+    with pytest.raises(UsageError, match=rf"is an option of Petals: .*{instead}"):
         AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", **option)
+
+
+def test_a_model_is_not_loaded_on_meta() -> None:
+    with torch.device("meta"), pytest.raises(UsageError, match="cannot be loaded on meta"):
+        AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm")
 
 
 def test_options_that_ask_for_nothing_special_are_taken() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.client_world import HASTY, prompt, world
-from peft import IA3Config, LoraConfig, PrefixTuningConfig, get_peft_model
+from peft import IA3Config, LoraConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_model
 from transformers import PreTrainedModel
 
 from potluck.errors import SwarmError, UsageError
@@ -51,13 +51,31 @@ def test_peft_finds_each_linear_layer_whose_weights_are_elsewhere_and_merges_and
             model.merge_and_unload()
 
 
-def test_trained_keys_come_directly_before_the_text_and_are_the_same_in_all_rows() -> None:
+def test_an_adapter_for_each_row_is_refused_and_leaves_no_trace(local: PreTrainedModel) -> None:
     with world("0:4") as there:
-        model = get_peft_model(there.model, PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3))
+        model = get_peft_model(there.model, LoraConfig(target_modules=["q_proj"])).eval()
+        with pytest.raises(UsageError, match="adapter_names=") as refusal:
+            model(input_ids=prompt(batch=2), adapter_names=["default", "__base__"])
+        assert "set_adapter()" in str(refusal.value.hint)
+        with model.disable_adapter():
+            logits = local(input_ids=prompt()).logits
+            torch.testing.assert_close(model(input_ids=prompt()).logits, logits, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("config", [PromptTuningConfig, PrefixTuningConfig])
+def test_rows_of_different_lengths_after_a_trained_prompt_are_refused_with_a_hint_that_helps(config: Any) -> None:
+    with world("0:4") as there:
+        model = get_peft_model(there.model, config(task_type="CAUSAL_LM", num_virtual_tokens=3)).eval()
         mask = torch.ones(2, 7, dtype=torch.int64)
         mask[0, :2] = 0
-        with pytest.raises(UsageError, match="directly before the text"):
+        with pytest.raises(UsageError) as refusal:
             model(input_ids=prompt(batch=2), attention_mask=mask)
+        assert "pad on the right to train, and generate for rows of equal length" in str(refusal.value.hint)
+
+
+def test_trained_keys_are_the_same_in_all_rows() -> None:
+    with world("0:4") as there:
+        model = get_peft_model(there.model, PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3))
         cache = model.get_prompt(2)
         cache.layers[1].keys[1] = 0
         with pytest.raises(UsageError, match="differ between rows"):

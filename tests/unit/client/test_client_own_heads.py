@@ -8,7 +8,7 @@ import torch
 from helpers.client_world import World, prompt, world
 from helpers.golden import CHECKPOINT
 from torch import Tensor
-from transformers import AutoModelForSequenceClassification, PreTrainedModel
+from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ValueHead
 from potluck.checkpoint.source import open_checkpoint
@@ -74,7 +74,10 @@ def test_logits_and_gradients_of_the_head_equal_the_local_model(tmp_path: Path) 
         local.score.weight.data.copy_(remote.score.weight.detach())  # type: ignore[attr-defined]
         for got, want in zip(learn(remote), learn(local), strict=True):
             torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
-        local.save_pretrained(tmp_path)
+        remote.save_pretrained(tmp_path)  # type: ignore[attr-defined]
+        assert AutoConfig.from_pretrained(tmp_path).architectures == ["LlamaForSequenceClassification"]
+        with pytest.raises(OSError, match="weights of the blocks, which only servers have"):
+            AutoModelForSequenceClassification.from_pretrained(tmp_path)
         again = classifier(there, tmp_path)
         assert torch.equal(again.score.weight, local.score.weight)  # type: ignore[attr-defined]
         other = classifier(there, tmp_path, num_labels=5)

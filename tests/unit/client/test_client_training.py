@@ -99,6 +99,29 @@ def test_rows_padded_on_either_side_train_as_if_alone(local: PreTrainedModel) ->
         assert not gradient[row, ~real].any()
 
 
+def test_labels_that_padding_would_have_to_predict_do_not_count(local: PreTrainedModel) -> None:
+    ids, mask = prompt(batch=3, tokens=8), torch.ones(3, 8, dtype=torch.int64)
+    mask[0, 5:], mask[1, :2] = 0, 0
+    counted = ids.clone()
+    counted[:, 1:][mask[:, :-1] == 0] = -100
+    wanted = local(ids, attention_mask=mask, labels=counted).loss
+    with world("0:4") as there:
+        torch.testing.assert_close(there.model(ids, attention_mask=mask, labels=ids).loss, wanted, **CLOSE)
+        torch.testing.assert_close(there.model(ids, mask, labels=ids).loss, wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("checkpoints", [False, True])
+def test_training_a_model_without_anything_to_train_is_refused(checkpoints: bool) -> None:
+    with world("0:4") as there:
+        if checkpoints:  # gradients flow to the embeddings then, and end there
+            there.model.gradient_checkpointing_enable()
+        assert there.model(prompt(), labels=prompt()).loss > 0
+        tuning = PromptTuning(there.model.train(), 2)
+        assert tuning(prompt(), labels=prompt()).loss.requires_grad
+        with pytest.raises(UsageError, match="nothing to train"):
+            there.model(prompt(), labels=prompt())
+
+
 @pytest.mark.parametrize(
     ("stage", "misdeed"),
     [(ForwardRequest, freeze), (BackwardRequest, fail)],  # killed ones: amid a pipeline

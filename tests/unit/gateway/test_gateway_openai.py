@@ -457,3 +457,6 @@ def test_scores_are_written_as_the_reference_says() -> None:
         "top_logprobs": [None, {"a": -0.5, "\ufffd": -1.0}],
         "text_offset": [0, 0],
     }
+    cut = TokenScore(b"\xe2", -2.0, 0, (Likely(b"\xc3", -1.0), Likely(b"\xc4", -1.5)))
+    (choice,) = CompletionFormat("m", completion()).whole((Answer("", "stop", 1, 1, (cut,)),))["choices"]
+    assert choice["logprobs"]["top_logprobs"] == [{"\ufffd": -1.0}], "the likeliest of those that read the same"

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Barrier
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from helpers.client_world import local_model, prompt, world
+from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import swarm_chat
 from potluck_gateway.answers.completion import (
@@ -28,9 +31,11 @@ from potluck_gateway.exchange import (
     Sampling,
     TokenScore,
 )
+from tokenizers import decoders
 from transformers import (
     GenerationConfig,
     LlamaConfig,
+    PreTrainedTokenizerFast,
 )
 
 from potluck.client.session.reports import HopReport, RouteReport
@@ -208,6 +213,29 @@ def test_scores_cover_the_text_that_is_shown(answered: None, monkeypatch: pytest
     answer, parts = answer_to(stop=("END",), num_top=0)
     assert b"".join(score.token for score in answer.scores).decode() == answer.text == "one "
     assert [score for part in parts for score in part.scores] == list(answer.scores)
+
+
+@pytest.mark.parametrize("max_tokens", [0, 1])
+def test_each_token_of_an_echo_is_scored_as_by_the_local_model_also_one_without_a_text(
+    tmp_path: Path, max_tokens: int
+) -> None:
+    given = prompt()[0].tolist()
+    logprobs = local_model()(torch.tensor([given])).logits[0].detach().log_softmax(-1)  # [tokens, vocabulary]
+    last = int(logprobs[-1].argmax())
+    folder = golden_with_tokenizer(tmp_path / "model")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    tokenizer.backend_tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens({"eos_token": tokenizer.convert_ids_to_tokens(last)})
+    tokenizer.save_pretrained(folder)
+    tokens = tuple(given) if max_tokens else (*given, last)  # the answer's only token, or the prompt's last one
+    request = ChatRequest(prompts=(tokens,), echoes=True, num_top=1, max_tokens=max_tokens)
+    with world("0:2", "2:4") as there:
+        answer = SwarmChat(there.model, TextTokenizer(folder), max_tokens=1).answer(request, lambda told: None)
+    first, *scores = answer.scores
+    assert first.logprob is None
+    wanted = [float(logprobs[place, token]) for place, token in enumerate([*given[1:], last])]
+    assert [score.logprob for score in scores] == pytest.approx(wanted, abs=1e-4)
+    assert [score.top[0].logprob for score in scores] == pytest.approx(logprobs.max(-1).values.tolist(), abs=1e-4)
 
 
 def test_a_bias_for_a_token_that_the_model_lacks_is_refused(answered: None) -> None:
