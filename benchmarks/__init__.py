@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # whose helpers import each other by their bare names
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests"))  # The helpers in tests/ import each other by their bare names.

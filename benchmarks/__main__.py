@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...] [--list] [--soak]`: measure figures and compare them with what must be reached.
+"""`python -m benchmarks [NAME ...] [--list] [--pages] [--soak]`: measure figures and compare them with their reach.
 
 One figure is measured in this process, several one after another in processes of their own, so that none of them can
 spoil the memory, the threads or the run of another.
@@ -11,14 +11,15 @@ import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from potluck_cli.terminal import table
 
-from benchmarks.figures import FIGURES, Figure
-from benchmarks.gpu.figures import GPU_FIGURES, has_gpu
+from benchmarks import ROOT
+from benchmarks.figures import Figure, figures
+from benchmarks.gpu.requirements import has_gpu
 from benchmarks.measuring import measure_here
+from benchmarks.pages import write_pages
 
 _TIMEOUT_S = 300.0
 _SOAK_TIMEOUT_S = 3600.0
@@ -26,36 +27,38 @@ _SOAK_TIMEOUT_S = 3600.0
 
 def main() -> int:
     args = _parser().parse_args()
-    figures = {**FIGURES, **GPU_FIGURES} if has_gpu() else FIGURES
-    if args.list:
-        for figure in figures.values():
-            print(
-                f"{figure.name:18} {figure.summary} (reach {figure.reach:g} {figure.unit}, {figure.better} is better)"
-            )
+    if args.pages:
+        print(*(f"wrote {path.relative_to(ROOT)}" for path in write_pages()), sep="\n")
         return 0
-    unknown = [name for name in args.names if name not in figures]
+    measurable = {name: each for name, each in figures().items() if not each.needs_gpu or has_gpu()}
+    if args.list:
+        for each in measurable.values():
+            print(f"{each.name:22} {each.description} (reach {each.reach:g} {each.unit}, {each.better} is better)")
+        return 0
+    unknown = [name for name in args.names if name not in measurable]
     if unknown:
         print(f"no figure is named {unknown[0]}; --list names them", file=sys.stderr)
         return 2
     if len(args.names) == 1:
-        return measure_here(figures[args.names[0]], soak=args.soak)
-    return _measure_each([figures[name] for name in args.names or figures], args.soak)
+        return measure_here(measurable[args.names[0]], soak=args.soak)
+    return _measure_each([measurable[name] for name in args.names or measurable], args.soak)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all figures")
     parser.add_argument("--list", action="store_true", help="name the figures")
+    parser.add_argument("--pages", action="store_true", help="write benchmarks/README.md and docs/tested.md")
     parser.add_argument("--soak", action="store_true", help="full counts; the result is kept in benchmarks/results/")
     return parser
 
 
-def _measure_each(figures: list[Figure], soak: bool) -> int:
+def _measure_each(chosen: list[Figure], soak: bool) -> int:
     results = {}
-    for figure in figures:
+    for figure in chosen:
         results[figure.name] = _measure_in_child(figure.name, soak)
         print(flush=True)
-    rows = [_row(figure, results[figure.name]) for figure in figures]
+    rows = [_row(figure, results[figure.name]) for figure in chosen]
     print(*table(("FIGURE", "VALUE", "REACH", "UNIT", ""), rows), sep="\n")
     return 0 if all(result is not None and result["ok"] for result in results.values()) else 1
 
@@ -63,7 +66,7 @@ def _measure_each(figures: list[Figure], soak: bool) -> int:
 def _measure_in_child(name: str, soak: bool) -> dict[str, Any] | None:
     """The figure's JSON object, or None if it could not be measured."""
     command = [sys.executable, "-m", "benchmarks", name, *(["--soak"] if soak else [])]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     deadline = time.monotonic() + (_SOAK_TIMEOUT_S if soak else _TIMEOUT_S)
     try:
         output, _ = child.communicate(timeout=deadline - time.monotonic())

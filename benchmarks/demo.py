@@ -23,7 +23,7 @@ from potluck_cli.terminal import Style, Terminal, table
 from potluck_control.resources import resource
 from potluck_daemon.swarms.new_model import num_blocks_of
 
-from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.setup.local_swarm import LocalEngine, LocalSwarm
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 
@@ -40,8 +40,8 @@ DEFAULT_PROMPT = (
     "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. Gina brought the fish bread. "
     "At the end Ana said:"
 )
-MIDDLE = 1  # of the three spans
-_ENOUGH_TOKENS = 16  # for an engine to die in the middle
+MIDDLE = 1  # the second of three spans
+_ENOUGH_TOKENS = 16  # an engine has to die in the middle
 
 
 def main() -> int:
@@ -124,7 +124,7 @@ class Demo:
         from potluck_gateway.answers.completion import Options, TextTokenizer, complete, silence_transformers
         from transformers import AutoModelForCausalLM
 
-        from benchmarks.loops import longest_wait_s
+        from benchmarks.setup.generation import longest_wait_s
         from potluck.client import AutoDistributedModelForCausalLM
 
         silence_transformers()

@@ -1,1 +1,1 @@
-"""Figures of receipts, the ledger and what credit is worth."""
+"""Receipts and credits"""

@@ -1,1 +1,4 @@
-"""What Potluck promises of a GPU: `python -m benchmarks.gpu` measures it, with nothing but `potluck.blocks`."""
+"""A GPU
+
+`make gpu OUT=folder` measures these with torch, transformers and psutil alone (docs/decisions/0011-cuda.md).
+"""

@@ -10,20 +10,22 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.gpu.figures import GPU_FIGURES, what_lacks
+from benchmarks.figures import figures
+from benchmarks.gpu.requirements import what_lacks
 from benchmarks.measuring import measure_here
 
 
 def main() -> int:
+    found = {name: figure for name, figure in figures().items() if figure.needs_gpu}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("name", metavar="NAME", choices=GPU_FIGURES, help=f"one of {', '.join(GPU_FIGURES)}")
+    parser.add_argument("name", metavar="NAME", choices=found, help=f"one of {', '.join(found)}")
     parser.add_argument("--soak", action="store_true", help="full counts; the result is kept in benchmarks/results/")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep the result here, too")
     args = parser.parse_args()
     if lack := what_lacks():
         print(lack, file=sys.stderr)
         return 1
-    return measure_here(GPU_FIGURES[args.name], soak=args.soak, out=args.out, program="benchmarks.gpu")
+    return measure_here(found[args.name], soak=args.soak, out=args.out, program="benchmarks.gpu")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from potluck.protocol.blocks import Span
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Of Llama-like blocks, or, with experts, of Qwen3-MoE's.
+    """The shape of Llama-like blocks, or, with experts, of Qwen3-MoE's.
 
     Attributes:
         intermediate_size: of each expert, if there are any.
@@ -57,7 +57,7 @@ QWEN3_30B = Shape(
 )
 
 
-_SHARE = 0.6  # of the device's memory, beside sessions, activations and the copy that figures compare with
+_SHARE = 0.6  # share of the device's memory, beside sessions, activations and the copy that figures compare with
 
 
 def as_fits(shape: Shape, memory_bytes: int) -> Shape:
@@ -124,6 +124,6 @@ def _decoder(shape: Shape, device: torch.device, dtype: torch.dtype) -> Any:
 
 
 def ample_room(folder: Path) -> Room:
-    """Everything stays on the device, with a copy in RAM."""
+    """Keep everything on the device, with a copy in RAM."""
     much = 1 << 50
     return Room(device_bytes=much, ram_bytes=much, disk_bytes=0, folder=folder)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.figures import Measured
+from benchmarks.figures import Measured, figure
 from benchmarks.gpu.blocks import LLAMA_8B, QWEN3_30B, Shape, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import copy_bps, held_bytes, median_s, name_of
 from potluck.blocks.cache.kv_memory import KvMemory, KvSequence
@@ -23,21 +23,34 @@ CONTEXT_TOKENS = 1024
 _MOST_HELD_BYTES = 128 << 20  # when everything is gone but small tensors that are kept; a block has three times as many
 
 
+@figure("gpu_decode_1", unit="share", reach=0.8, better="higher", shown=True)
 def one_row(soak: bool) -> Measured:
+    """Share of the measured copy bandwidth that decode of 1 session reaches: 32 blocks shaped as Llama 8B's, bf16."""
     return _of_llama(rows=1, rounds=400 if soak else 100)
 
 
+@figure("gpu_decode_32", unit="share", reach=0.75, better="higher")
 def many_rows(soak: bool) -> Measured:
+    """Share of the measured copy bandwidth that decode of 32 sessions in one step reaches: blocks shaped as Llama 8B's,
+    bf16.
+    """
     return _of_llama(rows=32, rounds=400 if soak else 100)
 
 
+@figure("gpu_int4_1", unit="share", reach=0.6, better="higher", shown=True)
 def int4_one_row(soak: bool) -> Measured:
-    """The same blocks in int4, each on the device in bf16 before it is converted."""
+    """Share of the copy bandwidth that decode of 1 session reaches in int4, over bytes as held.
+
+    Each block is on the device in bf16 before it is converted.
+    """
     return _of(LLAMA_8B, rows=1, rounds=400 if soak else 100, quantization="int4")
 
 
+@figure("gpu_experts_1", unit="share", reach=0.5, better="higher")
 def experts_one_row(soak: bool) -> Measured:
-    """Blocks shaped as those of Qwen3-30B-A3B; the detail has int4."""
+    """Share of the copy bandwidth that decode of 1 session reaches: blocks shaped as Qwen3-30B-A3B's, bf16; int4 in
+    `detail`.
+    """
     rounds = 400 if soak else 100
     measured = _of(QWEN3_30B, rows=1, rounds=rounds)
     int4 = _of(QWEN3_30B, rows=1, rounds=rounds, quantization="int4")

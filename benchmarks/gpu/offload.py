@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.figures import Measured
+from benchmarks.figures import Measured, figure
 from benchmarks.gpu.blocks import LLAMA_8B, ample_room, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import name_of, pinned_bps, synchronize
 from potluck.blocks.accelerators import release_memory
 from potluck.blocks.span.block_span import BlockSpan
 from potluck.blocks.streaming.placement import Room
 
-NUM_BLOCKS = 92  # of 436 MB
+NUM_BLOCKS = 92  # blocks of 436 MB
 _LEAST_FREED = 0.99
 
 
@@ -36,19 +36,23 @@ class Moves:
     holds: bool
 
 
+@figure("gpu_offload", unit="s", reach=0.3, shown=True)
 def offload(soak: bool) -> Measured:
+    """Seconds to give 40 GB of blocks back."""
     moves, detail = _measure_8b(soak)
     return Measured(statistics.median(moves.offload_s), detail, moves.holds)
 
 
+@figure("gpu_restore", unit="share", reach=0.9, better="higher")
 def restore(soak: bool) -> Measured:
+    """Speed of taking 40 GB of blocks again, as a share of pinned memory's speed in the same run."""
     moves, detail = _measure_8b(soak)
     share = share_of_pinned(moves, torch.device("cuda"))
     return Measured(share.value, detail | share.detail, moves.holds)
 
 
 def share_of_pinned(moves: Moves, device: torch.device, num_bytes: int = 1 << 30) -> Measured:
-    """How fast blocks came back, against a copy of `num_bytes` from pinned memory."""
+    """Return how fast blocks came back, against a copy of `num_bytes` from pinned memory."""
     speed = pinned_bps(device, num_bytes)
     value = moves.num_bytes / statistics.median(moves.restore_s) / speed
     return Measured(value, {"pinned_gbps": round(speed / 1e9, 2)})

@@ -9,24 +9,28 @@ from typing import Any
 
 import torch
 
-from benchmarks.figures import Measured
+from benchmarks.figures import Measured, figure
 from benchmarks.gpu.blocks import LLAMA_8B, Shape, ample_room, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import median_s, name_of, peak_flops, pinned_bps
 from potluck.blocks.span.step_plans import StepRow, plan_step
 from potluck.blocks.streaming.placement import NUM_SLOTS
 
 _PROMPTS = (512, 2048, 8192)
-_PIECE_TOKENS = 512  # as an engine's steps by default
+_PIECE_TOKENS = 512  # the size of an engine's steps by default
 _STREAMED_BLOCKS = 12
-_FILE_BYTES = 1 << 16  # of a file of one block, besides its tensors, at most
+_FILE_BYTES = 1 << 16  # the most that a file of one block has besides its tensors
 
 
+@figure("gpu_prefill", unit="share", reach=0.5, better="higher", shown=True)
 def prefill(soak: bool) -> Measured:
+    """Prefills of 512, 2,048 and 8,192 tokens in pieces, as a share of a large product's speed; the worst counts."""
     device = torch.device("cuda")
     return share_of_peak(as_fits(LLAMA_8B, device_bytes(device)), device, rounds=10 if soak else 3)
 
 
+@figure("gpu_stream", unit="share", reach=0.9, better="higher")
 def stream(soak: bool) -> Measured:
+    """Passes through streamed blocks, as a share of pinned memory's speed in the same run."""
     device = torch.device("cuda")
     shape = as_fits(replace(LLAMA_8B, num_blocks=_STREAMED_BLOCKS), device_bytes(device))
     return share_of_bus(shape, device, rounds=20 if soak else 5)

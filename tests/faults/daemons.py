@@ -20,8 +20,8 @@ import psutil
 from potluck_control.methods import earnings, swarms
 from potluck_control.states import State
 
-from benchmarks.damage import damage
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.faults.damage import damage
+from benchmarks.setup.local_swarm import LocalSwarm
 from tests.faults.plan import Injection
 from tests.faults.surroundings import send
 from tests.faults.working import Client, Outcome, client_of, work

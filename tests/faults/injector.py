@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.local_swarm import LocalProcess
+from benchmarks.setup.local_swarm import LocalProcess
 from potluck.errors import NetworkError, PotluckError
 from potluck.protocol.blocks import Span
 from tests.faults.daemons import work_off

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.setup.local_swarm import LocalEngine, LocalSwarm
 from potluck.protocol.blocks import PeerId, Span
 from tests.faults.proxy import Proxy
 from tests.faults.surroundings import Clock

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import psutil
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.errors import PotluckError
 from potluck.processes import tied_to_parent
 from tests.faults.plan import PASSING_KINDS, Injection

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.gpu.figures import what_lacks
+from benchmarks.gpu.requirements import what_lacks
 
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 SETTINGS = Path(__file__).with_name("pytest.ini")

@@ -20,7 +20,7 @@ from potluck_control.api import schema
 from potluck_control.api.client import ControlClient, DaemonAwayError
 from potluck_control.api.schema import Status
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.files import write_atomically
 from potluck.membership.joined import JoinedSwarms
 from tests.helpers.killing import kill_all

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.daemon_process import DaemonProcess, run_command
 
-from benchmarks.local_swarm import LocalProcess
+from benchmarks.setup.local_swarm import LocalProcess
 from tests.helpers.fork_server import run_python, start_python
 
 

@@ -8,7 +8,7 @@ from helpers.small_model import golden_with_tokenizer
 from helpers.swarms import _forked_processes
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.protocol.blocks import Span
 
 __all__ = ["_forked_processes", "as_in_a_terminal", "local", "shared_swarm"]

@@ -20,7 +20,7 @@ from potluck_control.methods import members
 from potluck_control.states import State
 from transformers import PreTrainedModel
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership

@@ -13,7 +13,7 @@ import pytest
 from helpers.command_line import CommandLine
 from helpers.golden import CHECKPOINT
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms

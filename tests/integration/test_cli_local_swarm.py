@@ -12,7 +12,7 @@ import psutil
 import pytest
 from helpers.golden import CHECKPOINT
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.protocol.blocks import Span
 from tests.helpers.fork_server import start_python
 
@@ -112,7 +112,7 @@ _HOST = """
 import sys
 from pathlib import Path
 from potluck.protocol.blocks import Span
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 
 with LocalSwarm(Path(sys.argv[1]), [Span(0, 4)]) as swarm:
     swarm.engines[0].freeze()

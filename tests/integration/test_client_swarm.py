@@ -15,7 +15,7 @@ from helpers.golden import CHECKPOINT
 from peft import PrefixTuningConfig, get_peft_model
 from transformers import PreTrainedModel
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 from tests.helpers.fork_server import run_python

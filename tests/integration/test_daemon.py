@@ -21,7 +21,7 @@ from potluck_control.api import schema
 from potluck_control.states import Reason, State
 from transformers import LlamaForCausalLM
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import RouteReport
 from potluck.protocol.blocks import Span

@@ -16,7 +16,7 @@ from potluck_control.methods.earnings import Earned
 from potluck_control.record_work import record_work
 from potluck_control.states import State
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.client.receipts import Record
 from potluck.membership.membership import Membership

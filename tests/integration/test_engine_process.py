@@ -4,7 +4,7 @@ import psutil
 import pytest
 from helpers.golden import CHECKPOINT
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 

@@ -8,7 +8,7 @@ from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from transformers import PreTrainedModel
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, SwarmError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat

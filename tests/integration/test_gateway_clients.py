@@ -9,10 +9,10 @@ import ollama
 import pytest
 from potluck_control.resources import DEMO_MODEL, resource
 
-from benchmarks.agent_turns import replayed
-from benchmarks.gateway import KEY, gateway, tool_tokenizer
-from benchmarks.gateway_cases import TOOL_CASES, not_as_documented
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.programs.agent_turns import replayed
+from benchmarks.programs.cases import TOOL_CASES, not_as_documented
+from benchmarks.programs.gateway import KEY, gateway, tool_tokenizer
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.protocol.blocks import Span
 
 _CLOSED = {"additionalProperties": False}

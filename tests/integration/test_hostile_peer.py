@@ -28,7 +28,7 @@ from helpers.hostile_server import MISDEEDS, HostileServer
 from potluck_cli.swarm.overview import live_servers
 from transformers.utils import logging
 
-from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.setup.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory.seal import record_checks

@@ -7,7 +7,7 @@ import pytest
 from helpers.damage import flip_bit
 from helpers.golden import CHECKPOINT
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 

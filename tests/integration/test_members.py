@@ -12,7 +12,7 @@ from helpers.directory_swarm import until
 from helpers.golden import CHECKPOINT
 from helpers.host_contract import PATIENCE_S
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.directory.directory import Directory
 from potluck.directory.seal import record_checks

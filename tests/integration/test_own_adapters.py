@@ -10,7 +10,7 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 

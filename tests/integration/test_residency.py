@@ -19,7 +19,7 @@ from potluck_engine.life.engine import Engine
 from potluck_engine.weights import fitting
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.setup.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 

@@ -8,7 +8,7 @@ from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from transformers import AutoModelForCausalLM
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.blocks import Span
 

@@ -13,7 +13,7 @@ from helpers.torchless import install_without_torch
 from potluck_control.api.schema import Status
 from potluck_control.states import State
 
-from benchmarks.first_hour import faults_of_readme, walked
+from benchmarks.people.first_hour import faults_of_readme, walked
 
 pytestmark = pytest.mark.timeout(900)
 ROOT = Path(__file__).parents[2]

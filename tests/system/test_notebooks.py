@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from potluck_control.resources import DEMO_MODEL, resource
 
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.protocol.blocks import Span
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))

@@ -8,7 +8,7 @@ from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.wayland import wayland_windows
 from potluck_daemon.presence.windows import WindowLooks, WindowsProbe
 
-from benchmarks.real_games import RealProgram, running
+from benchmarks.games.real_games import RealProgram, running
 from potluck.sentences import verbatim
 from tests.helpers.probe_reports import watching
 from tests.helpers.wayland import sway

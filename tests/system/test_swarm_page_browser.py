@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from benchmarks.browser import visit
-from benchmarks.swarm_page import page_of
+from benchmarks.people.swarm_page import page_of
+from tests.helpers.browser import visit
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from potluck_daemon.swarms.new_model import num_blocks_of
 from transformers import AutoConfig
 
 from benchmarks.demo import require_room, spans_of
-from benchmarks.local_swarm import LocalSwarm
+from benchmarks.setup.local_swarm import LocalSwarm
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 

@@ -23,7 +23,7 @@ FAMILIES = (
     *("llama", "gemma3", "gpt_oss", "deepseek_v3", "llama_longrope", "llama_dynamic", "llama4"),
     *("bloom", "gptj", "ctrl", "qwen3_next", "mamba", "bamba", "minimax"),
 )
-"""One for each way in which layers, positions and caches differ; `benchmarks.families` judges all that there are."""
+"""One for each way in which layers, positions and caches differ; `benchmarks.equality.families` judges all."""
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 from helpers.tiny_models import FAMILIES
 from transformers import AutoConfig
 
-from benchmarks.families import judge_all
+from benchmarks.equality.families import judge_all
 from potluck.checkpoint.families import has_experts, longest_text, refuse_start, refuse_unsplittable, slice_config
 from potluck.errors import CheckpointError
 

@@ -21,8 +21,8 @@ from transformers import (
     pipeline,
 )
 
-from benchmarks import generate_matrix
-from benchmarks.generate_matrix import judge, modes
+from benchmarks.equality import generate_matrix
+from benchmarks.equality.generate_matrix import judge, modes
 from potluck.client.remote import RemoteBlocks
 from potluck.errors import UsageError
 

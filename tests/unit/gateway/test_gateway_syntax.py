@@ -6,7 +6,7 @@ import pytest
 from potluck_gateway.answers.reader import AnswerReader
 from potluck_gateway.exchange import PartKind
 
-from benchmarks.agent_forms import LAYOUTS, TOOLS, Call, Layout, cases, is_beginning, read, tokens_of
+from benchmarks.programs.agent_forms import LAYOUTS, TOOLS, Call, Layout, cases, is_beginning, read, tokens_of
 
 
 @pytest.mark.parametrize("has_tokens", [True, False], ids=["tokens", "letters"])

@@ -5,7 +5,7 @@ import random
 import pytest
 from helpers.members import founded, invited
 
-from benchmarks.pasted_invites import WAYS, is_found
+from benchmarks.people.pasted_invites import WAYS, is_found
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import decode_invite, encode_invite, link_of

@@ -1,0 +1,4 @@
+"""The code
+
+Counted in the source, or traced while it runs.
+"""

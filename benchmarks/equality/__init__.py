@@ -1,0 +1,1 @@
+"""The same numbers as the local model"""

@@ -1,0 +1,1 @@
+"""The app and the commands, as people meet them"""

@@ -1,1 +1,0 @@
-"""A swarm of volunteers over hours, and the placement policies that are compared on it."""
