@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "transformers", "hivemind", "numpy"}
 ON_A_GPU = ("huggingface_hub", "msgspec", "numpy", "psutil", "pytest", "safetensors", "torch", "transformers")
 """Packages that a machine with a GPU has, besides what they need themselves. Triton comes with its torch."""
-TRITONS = {"block_kernels", "experts", "grouped", "paged_attention"}
+TRITONS = {"block_operations", "experts", "paged_attention", "products"}
 _LIGHT = """
 import potluck.membership.invite, potluck.membership.joined, potluck.protocol.receipts
 import potluck.p2p.network, potluck.p2p.runtime_dir
