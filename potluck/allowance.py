@@ -22,7 +22,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes of the computer, or of one control group."""
+    """Total and available bytes of the computer, or of one control group."""
 
     total: int
     available: int  # free memory and the kernel's cache of files, which can be had without swapping

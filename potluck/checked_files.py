@@ -215,9 +215,9 @@ def read_copy(path: Path) -> bytes | None:
     return data if raw[:HEAD_BYTES] == head(hashlib.sha256(data).hexdigest()) else None
 
 
-def write_copy(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def write_copy(path: Path, data: bytes) -> None:
     """Write a copy of `data` that `read_copy` can check. Raises OSError."""
-    with replacing(path, mode=mode) as file:
+    with replacing(path) as file:
         file.write(_packed(data))
 
 

@@ -32,7 +32,7 @@ DRAFT_PAIRS = {
     r"GLM-4\.5(?!V|-DRAFT)": "jukofyork/GLM-4.5-DRAFT-0.6B-v3.0",
     r"Mistral-Small-3\.1-24B": "alamios/Mistral-Small-3.1-DRAFT-0.5B",
 }
-"""How names of models begin, whoever published them -> a small model on the hub."""
+"""Beginning of a model's name, without its owner -> a small model on the hub."""
 
 
 def known_draft(model: str) -> str:

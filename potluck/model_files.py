@@ -105,7 +105,7 @@ _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
 
 
 class ManifestFile(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One file. `digests`: SHA-256 of each piece, 32 bytes each, one after the other."""
+    """The entry of one file. `digests`: SHA-256 of each piece, 32 bytes each, one after the other."""
 
     name: Annotated[str, Meta(pattern=_NAME.pattern)]
     size: Annotated[int, Meta(ge=0, le=_MAX_FILE_BYTES)]
@@ -132,7 +132,7 @@ class ManifestFile(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Manifest(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
-    """The files of a model, in the order of their names."""
+    """The names, sizes and digests of a model's files, in the order of their names."""
 
     version: Literal[1] = 1
     piece_bytes: Literal[4_194_304] = 4_194_304
@@ -197,7 +197,7 @@ def check_file(path: Path, file: ManifestFile) -> Iterator[int]:
 
 
 class Manifests:
-    """Manifests on this computer, each in a file named after its digest, and which files were checked by them.
+    """The manifests on this computer, each in a file named after its digest, and which files were checked by them.
 
     A file is checked once, and again when its size, time or place on the disk has changed.
     """

@@ -1,4 +1,4 @@
-"""Sentences as data: a message's id and arguments cross processes, and whoever shows them writes the sentence.
+"""Sentences as data: a message's id and arguments cross processes, and the program that shows it writes the sentence.
 
 The id is the English template, as in gettext: `Giving way to {who}`. A reader without a translation of it, perhaps
 because it is older, shows the English text, which comes along.

@@ -58,8 +58,8 @@ def _lot(seed: bytes, name: str) -> bytes:
 
 
 def has_record(clean: int) -> bool:
-    """Return whether so many clean audits, as auditor or audited, end somebody's probation for whoever made them.
+    """Return whether so many clean audits, as auditor or audited, end somebody's probation.
 
-    A client believes only its own audits: what others say, a ring could make up.
+    A client counts its own audits only, because a ring could make up what others say.
     """
     return clean >= CLEAN_AUDITS

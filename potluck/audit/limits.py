@@ -82,7 +82,7 @@ _MOST_PEOPLE: Final = 5
 
 
 class HonestDifferences:
-    """What auditors differed by from themselves, by kind of window. A kind is a span in a number format."""
+    """The differences of auditors from themselves, by kind of window. A kind is a span in a number format."""
 
     def __init__(self) -> None:
         self._found: defaultdict[Hashable, dict[PersonId, list[Honest]]] = defaultdict(dict)

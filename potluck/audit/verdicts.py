@@ -13,13 +13,15 @@ from potluck.audit.choices import WINDOW_TOKENS
 
 
 class Opinion(Enum):
+    """The verdict on one window of two servers."""
+
     AGREES = auto()
     DISAGREES = auto()
     UNDECIDABLE = auto()
 
 
 class Outsider(Enum):
-    """Names the one of three servers that stands alone."""
+    """The one of three servers that stands alone."""
 
     AUDITED = auto()
     AUDITOR = auto()
@@ -27,7 +29,7 @@ class Outsider(Enum):
 
 
 class Differences(NamedTuple):
-    """What a third server's opinion rests on.
+    """The differences from which a third server's opinion follows.
 
     It computes the window twice: in the steps in which the audited server did, and in one prefill as the auditor did.
     So the difference that steps make by themselves is known. In models with experts, prefills repeat the audited

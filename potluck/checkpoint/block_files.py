@@ -55,7 +55,7 @@ class BlockFiles:
 
 
 class TensorReader:
-    """Reads tensors of a checkpoint, whose files it keeps open."""
+    """A reader of tensors of a checkpoint, whose files it keeps open."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint

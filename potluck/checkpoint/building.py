@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Passthrough(nn.Module):
-    """Stands for an embedding or a norm that a span does not have.
+    """A module in place of an embedding or a norm that a span does not have.
 
     Hidden states pass through. For ids or positions it returns zeros that broadcast, because the real input replaces
     them later.
@@ -64,7 +64,7 @@ class Passthrough(nn.Module):
 
 
 class Filler:
-    """Fills a model that was built on meta, one group of tensors after another, and checks that nothing is missing.
+    """The filling of a model that was built on meta: one group of tensors after another, until none is missing.
 
     Args:
         stored: undoes the quantization of the checkpoint, see `potluck.checkpoint.stored`.
@@ -231,7 +231,7 @@ def _is_poisoned(buffer: Tensor) -> bool:
 
 
 def _keep_frequencies(module: Any) -> None:
-    """Let rotary frequencies change with no text's length; `longest_text` says how long texts may be."""
+    """Fix rotary frequencies for texts of all lengths; `longest_text` says how long texts may be."""
     kinds = getattr(module, "rope_type", None)
     if kinds is not None:
         module.rope_type = dict.fromkeys(kinds, "default") if isinstance(kinds, dict) else "default"

@@ -40,7 +40,6 @@ def load_ends(
     blocks: nn.Module,
     *,
     dtype: torch.dtype | None = None,
-    device: str = "cpu",
     num_labels: int | None = None,
 ) -> Any:
     """Return the family's own model with `blocks` in place of its layers; fetch only the shards of the ends.
@@ -59,20 +58,20 @@ def load_ends(
     dtype = dtype or checkpoint.dtype
     stored = stored_format(checkpoint.config)
     model, inner, stack_name = build_empty_ends(checkpoint, dtype, num_labels)
-    rebuild_buffers(model, device)
+    rebuild_buffers(model, "cpu")
     names = names_of_ends(checkpoint, model, stack_name)
     head = [] if num_labels is None else _head_of(model)
     if num_labels is not None and checkpoint.text_config.num_labels != num_labels:
         names = {name: plain for name, plain in names.items() if plain not in head}
     checkpoint.fetch({checkpoint.weight_map[name] for name in names})
-    filler = Filler(model, dtype, device, stored)
+    filler = Filler(model, dtype, "cpu", stored)
     for file in sorted({checkpoint.weight_map[name] for name in names}):
         tensors = Shard(checkpoint.path_of(file)).read(n for n in names if checkpoint.weight_map[n] == file)
         refuse_packed_ends(tensors)
         filler.fill({names[name]: tensor for name, tensor in tensors.items()})
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
     new = head if filler.missing.issuperset(head) else []
-    _initialise(model, new, device)
+    _initialise(model, new)
     filler.missing -= set(new)
     filler.finish()
     for name in head:
@@ -117,10 +116,10 @@ def _head_of(model: Any) -> list[str]:
     return [name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")]
 
 
-def _initialise(model: Any, names: list[str], device: str) -> None:
+def _initialise(model: Any, names: list[str]) -> None:
     """Give these parameters the values with which the family begins to train."""
     for parent in dict.fromkeys(name.rpartition(".")[0] for name in names):
-        module = model.get_submodule(parent).to_empty(device=device, recurse=False)
+        module = model.get_submodule(parent).to_empty(device="cpu", recurse=False)
         model._init_weights(module)
 
 
@@ -150,6 +149,8 @@ def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tens
 
 
 class _Unchanged(nn.Module):
+    """A stand-in for blocks that counts its calls."""
+
     calls = 0
 
     def forward(self, hidden_states: Tensor, **kwargs: object) -> Tensor:

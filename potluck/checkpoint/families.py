@@ -76,13 +76,13 @@ def longest_text(text_config: Any) -> int | None:
 
 
 def accepts_choices(kind: type) -> bool:
-    """Tell whether modules of this class are a layer's experts, which are given each token's choices."""
+    """Return whether modules of this class are a layer's experts, which are given each token's choices."""
     names = tuple(signature(kind.forward).parameters) if kind.__name__.endswith("Experts") else ()  # type: ignore[attr-defined]
     return len(names) == 4 and any(part in names[2] for part in ("index", "indices", "experts"))
 
 
 def reports_choices(text_config: Any) -> bool:
-    """Tell whether it is known which experts the layers of a family choose, so that others can repeat it."""
+    """Return whether it is known which experts the layers of a family choose, so that others can repeat it."""
     if text_config.model_type == "phimoe":  # its routers choose by other ways than `topk`, which nobody can repeat
         return False
     family = import_module(decoder_class(text_config).__module__)
@@ -91,12 +91,12 @@ def reports_choices(text_config: Any) -> bool:
 
 
 def can_audit(text_config: Any) -> bool:
-    """Tell whether a prefill of the family computes what its steps do, if it repeats their choices of experts."""
+    """Return whether a prefill of the family computes what its steps do, if it repeats their choices of experts."""
     return not has_experts(text_config) or reports_choices(text_config)
 
 
 def has_experts(text_config: Any) -> bool:
-    """Tell whether the model sends tokens to some of its experts, whose number each family names otherwise."""
+    """Return whether the model sends tokens to some of its experts, whose number each family names otherwise."""
     numbers = (value for name, value in text_config.to_dict().items() if "expert" in name)
     return any(type(value) is int and value > 1 for value in numbers)
 
@@ -180,8 +180,8 @@ def cache_name(decoder: nn.Module) -> str:
 
 
 def accepts_use_cache(config: Any) -> bool:
-    """Tell whether a decoder may be told to use the cache that it gets."""
-    return bool(config.model_type != "minimax")  # its loop refuses caches of other classes, unless told not to use them
+    """Return whether a decoder accepts `use_cache` together with a cache."""
+    return bool(config.model_type != "minimax")  # its loop refuses caches of other classes if it gets this
 
 
 def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:

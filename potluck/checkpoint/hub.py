@@ -47,6 +47,8 @@ class _CountingBar(tqdm):
 
 
 class _SilentBar(_CountingBar):
+    """A progress bar that reports to `FETCHING` and shows nothing."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["disable"] = True
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]

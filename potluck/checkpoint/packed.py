@@ -47,21 +47,21 @@ class Packing:
     group: int = 0
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Packing | None:
+    def of(cls, settings: Mapping[str, Any]) -> Packing | None:
         """Read a `quantization_config`; None: another module knows its method.
 
         Raises:
             CheckpointError: the method is GPTQ or AWQ, but the layout is not known.
         """
-        method = said.get("quant_method")
+        method = settings.get("quant_method")
         if method == "compressed-tensors":
-            return _compressed(said)
+            return _compressed(settings)
         if method not in ("gptq", "awq"):
             return None
         is_awq = method == "awq"
         keys = ("version", "format", "checkpoint_format") if is_awq else ("checkpoint_format", "format")
-        layout = next((str(said[key]).lower() for key in keys if said.get(key)), _AWQ if is_awq else _GPTQ)
-        if said.get("is_marlin_format"):
+        layout = next((str(settings[key]).lower() for key in keys if settings.get(key)), _AWQ if is_awq else _GPTQ)
+        if settings.get("is_marlin_format"):
             layout = "marlin"
         if layout not in ((_AWQ,) if is_awq else (_GPTQ, _GPTQ_V2)):
             raise CheckpointError(
@@ -72,7 +72,7 @@ class Packing:
                 ),
                 hint=sentence("choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ"),
             )
-        return cls(layout, _size(said.get("group_size", said.get("q_group_size"))))
+        return cls(layout, _size(settings.get("group_size", settings.get("q_group_size"))))
 
     @property
     def _parts(self) -> tuple[str, ...]:
@@ -194,12 +194,12 @@ class PackedRows:
         return torch.cat(codes), torch.cat(levels, dim=1)
 
 
-def _compressed(said: Mapping[str, Any]) -> Packing | None:
+def _compressed(settings: Mapping[str, Any]) -> Packing | None:
     """Read a configuration of compressed-tensors; None unless it packs all matrices into words."""
-    groups = said.get("config_groups")
+    groups = settings.get("config_groups")
     groups = list(groups.values()) if isinstance(groups, dict) else []
     weights = [each.get("weights") if isinstance(each, dict) else None for each in groups]
-    layouts = {said.get("format"), *(each.get("format") for each in groups if isinstance(each, dict))}
+    layouts = {settings.get("format"), *(each.get("format") for each in groups if isinstance(each, dict))}
     if layouts - {None} != {_COMPRESSED} or not all(
         isinstance(each, dict) and each.get("type", "int") == "int" and each.get("num_bits") in _BITS
         for each in weights
@@ -208,8 +208,8 @@ def _compressed(said: Mapping[str, Any]) -> Packing | None:
     return Packing(_COMPRESSED, max((_size(each.get("group_size")) for each in weights if each), default=0))
 
 
-def _size(said: Any) -> int:
-    return said if isinstance(said, int) and said > 0 else 0
+def _size(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _read_transposed(

@@ -17,7 +17,7 @@ from potluck.errors import UsageError
 
 
 class _Elsewhere(Tensor):
-    """A weight that only has a shape and a dtype; whoever computes with it gets an error."""
+    """A weight that only has a shape and a dtype; computing with it raises an error."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -30,7 +30,7 @@ class _Elsewhere(Tensor):
 
 
 class RemoteLinear(nn.Linear):
-    """Stands for a linear layer at the servers, with its size and dtype."""
+    """A stand-in for a linear layer at the servers, with its size and dtype."""
 
     def __init__(self, in_features: int, out_features: int, dtype: torch.dtype) -> None:
         nn.Module.__init__(self)
@@ -43,7 +43,7 @@ class RemoteLinear(nn.Linear):
 
 
 class RemoteStack(nn.Module):
-    """Stands for the whole stack of layers; calls `blocks(hidden_states, past_key_values=...)`."""
+    """A stand-in for the whole stack of layers; calls `blocks(hidden_states, past_key_values=...)`."""
 
     blocks: nn.Module
 

@@ -99,7 +99,7 @@ class Shard:
     def chunks(self, start: int, memory: Tensor) -> Iterator[memoryview]:
         """Fill `memory`, bytes on the CPU, from `start` on; yield each piece that is there. Raises CheckpointError.
 
-        The system isn't told what comes next: Linux then caches small pages, which halves the rate (measured).
+        No advice is given to the system: with it Linux caches small pages, which halves the rate (measured).
         """
         whole = bytes_of(memory)
         with file_errors(self.path):

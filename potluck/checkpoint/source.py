@@ -45,7 +45,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An opened checkpoint.
+    """An opened checkpoint: configuration, names of files, and where missing ones come from.
 
     Attributes:
         name: as the user gave it.

@@ -35,10 +35,10 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
     packing = packing_of(config)
     if packing is not None:
         return packing
-    said = _said(config)
-    if not said:
+    settings = _quantization_settings(config)
+    if not settings:
         return None
-    method = said.get("quant_method")
+    method = settings.get("quant_method")
     if method not in _READ:
         why = sentence("which is not supported")
         if method in _NEEDS:
@@ -47,7 +47,7 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
             sentence("this checkpoint is stored quantised ({format}), {why}", format=method or "?", why=why), hint=_HINT
         )
     try:
-        quantizer: HfQuantizer = AutoHfQuantizer.from_config({**said, "dequantize": True}, pre_quantized=True)
+        quantizer: HfQuantizer = AutoHfQuantizer.from_config({**settings, "dequantize": True}, pre_quantized=True)
         if method == "compressed-tensors":
             quantizer.validate_environment()  # sets what its conversions read; others would check too much
         return quantizer
@@ -68,7 +68,7 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
 
 def packing_of(config: Any) -> Packing | None:
     """Return how a checkpoint's matrices are packed, if `packed` knows its format. Raises CheckpointError."""
-    return Packing.of(_said(config))
+    return Packing.of(_quantization_settings(config))
 
 
 def refuse_packed_ends(tensors: Mapping[str, Tensor]) -> None:
@@ -80,11 +80,11 @@ def refuse_packed_ends(tensors: Mapping[str, Tensor]) -> None:
             )
 
 
-def _said(config: Any) -> dict[str, Any]:
-    said = getattr(config, "quantization_config", None) or getattr(
+def _quantization_settings(config: Any) -> dict[str, Any]:
+    settings = getattr(config, "quantization_config", None) or getattr(
         config.get_text_config(decoder=True), "quantization_config", None
     )
-    if not said:
+    if not settings:
         return {}
-    found: dict[str, Any] = said if isinstance(said, dict) else said.to_dict()
+    found: dict[str, Any] = settings if isinstance(settings, dict) else settings.to_dict()
     return found

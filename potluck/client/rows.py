@@ -13,7 +13,9 @@ from torch import Tensor
 from potluck.errors import UsageError
 
 AFTER_PROMPT_HINT = "pad on the right to train, and generate for rows of equal length"
-_HINT = f"pad on the left (tokenizer.padding_side = 'left'); with a trained prompt before the text, {AFTER_PROMPT_HINT}"
+_PADDING_HINT = (
+    f"pad on the left (tokenizer.padding_side = 'left'); with a trained prompt before the text, {AFTER_PROMPT_HINT}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def group_rows(mask: Tensor | None, batch: int, tokens: int) -> tuple[RowGroup, 
     ends = starts + counts
     places = torch.arange(tokens)
     if not bool((real == ((places >= starts[:, None]) & (places < ends[:, None]))).all()):
-        raise UsageError("the attention mask has holes, which a swarm cannot compute", hint=_HINT)
+        raise UsageError("the attention mask has holes, which a swarm cannot compute", hint=_PADDING_HINT)
     if not bool(counts.all()):
         raise UsageError("a row of the batch has no tokens at all")
     bounds = torch.stack([starts, ends], dim=1)
@@ -64,7 +66,7 @@ def group_rows(mask: Tensor | None, batch: int, tokens: int) -> tuple[RowGroup, 
 def refuse_right_padding(groups: tuple[RowGroup, ...], tokens: int) -> None:
     """Refuse padding on the right, which generation with a cache cannot continue. Raises UsageError."""
     if any(group.end != tokens for group in groups):
-        raise UsageError("some rows are padded on the right, which generation cannot continue", hint=_HINT)
+        raise UsageError("some rows are padded on the right, which generation cannot continue", hint=_PADDING_HINT)
 
 
 def join_groups(parts: list[tuple[RowGroup, Tensor, int]], like: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ class Announcer:
         self._details: ServerRecord | None = None  # differs from the record by details only
         self._details_due_s = 0.0
         self._record_due_s = 0.0  # these times are those of the event loop's clock
-        self._told_s = 0.0
+        self._record_sent_s = 0.0
         self._version = 1  # version of the state to be announced
         self._announced = asyncio.Condition()
         self._announced_version = 0
@@ -63,7 +63,7 @@ class Announcer:
                 self._details = record if is_worth_telling(self._record, record) else None
             else:
                 self._record, self._details, is_urgent = record, None, True
-                self._record_due_s = self._told_s + _SPACING_S * (self._directory.stretch - 1)
+                self._record_due_s = self._record_sent_s + _SPACING_S * (self._directory.stretch - 1)
         if heartbeat is not None:
             is_urgent = is_urgent or heartbeat.state is not self._heartbeat.state
             self._heartbeat = heartbeat
@@ -110,8 +110,8 @@ class Announcer:
             self._record, self._details, self._record_due_s = self._details, None, 0.0
         try:
             if loop.time() >= self._record_due_s:
-                self._told_s = loop.time()
-                self._details_due_s = self._told_s + _DETAILS_INTERVAL_S * self._directory.stretch
+                self._record_sent_s = loop.time()
+                self._details_due_s = self._record_sent_s + _DETAILS_INTERVAL_S * self._directory.stretch
                 due_s, self._record_due_s = loop.time() + RECORD_INTERVAL_S, float("inf")
                 try:
                     await self._directory.announce(self._record)
@@ -133,11 +133,11 @@ class Announcer:
 
 
 def serves_the_same(old: ServerRecord, new: ServerRecord) -> bool:
-    """Tell whether two records of a server are equal but for its speeds and the blocks on its disk."""
+    """Return whether two records of a server are equal but for its speeds and the blocks on its disk."""
     return replace(new, stored=old.stored, **{name: getattr(old, name) for name in _SPEEDS}) == old
 
 
 def is_worth_telling(old: ServerRecord, new: ServerRecord) -> bool:
-    """Tell whether such details differ by more than measurements usually vary."""
+    """Return whether such details differ by more than measurements usually vary."""
     pairs = ((getattr(old, name), getattr(new, name)) for name in _SPEEDS)
     return old.stored != new.stored or any(max(pair) > _WORTH_TELLING * min(pair) for pair in pairs)

@@ -25,7 +25,7 @@ _TURN_BYTES = exchange.PAGE_BYTES - ENTRY_BYTES
 
 
 class Answers:
-    """Answers from one table, as it was when its live servers were listed."""
+    """The answers to questions of other nodes from one table, as of when its live servers were listed."""
 
     def __init__(self, table: Table, now: float) -> None:
         self._table = table

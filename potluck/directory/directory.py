@@ -61,7 +61,7 @@ _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 
 class Directory:
-    """One node's access to the directory of `swarm`; only readers need no identity.
+    """One node's access to the directory of `swarm`. Only nodes that announce need an identity.
 
     A server calls `start_gossip` once its host runs, and `stop` before the host closes.
 
@@ -90,7 +90,7 @@ class Directory:
         self._identity = identity
         self._clock = clock
         self._sequences: dict[Kind, float] = {}
-        self._said: dict[Kind, Value] = {}
+        self._announced: dict[Kind, Value] = {}
         self._ends: dict[Kind, float] = {}
         self._foreign = adapter_for(swarm)
         self._strangers: dict[PeerId, LiveServer] = {}
@@ -122,13 +122,13 @@ class Directory:
         return min(max(1.0, len(self.table.all(Kind.HEARTBEAT)) / _STRETCH_FROM), MAX_STRETCH)
 
     async def announce(self, record: ServerRecord) -> None:
-        """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
+        """Announce this server's record to the swarm. Raises NetworkError if the DHT does not accept it."""
         await self._publish(record)
         await self._announce_to_foreign_peers()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
-        """Tell the swarm this server's heartbeat. Raises NetworkError if nobody takes it."""
-        before = self._said.get(Kind.HEARTBEAT)
+        """Announce this server's heartbeat to the swarm. Raises NetworkError if the DHT does not accept it."""
+        before = self._announced.get(Kind.HEARTBEAT)
         is_new_state = not isinstance(before, Heartbeat) or before.state is not beat.state
         if self._gossip is not None:
             await self._publish_links(links_of(beat))
@@ -137,8 +137,8 @@ class Directory:
             await self._announce_to_foreign_peers()
 
     async def leave(self) -> None:
-        """Announce OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
-        last = self._said.get(Kind.HEARTBEAT)
+        """Announce OFFLINE at once, if anything was announced. Raises NetworkError if the DHT does not accept it."""
+        last = self._announced.get(Kind.HEARTBEAT)
         if isinstance(last, Heartbeat) and last.state is not ServerState.OFFLINE:
             await self.heartbeat(structs.replace(last, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
             if self._gossip is not None:
@@ -170,7 +170,7 @@ class Directory:
         return self._servers()
 
     async def report(self, suspect: PeerId) -> None:
-        """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""
+        """Report to some servers that `suspect` failed; they check it themselves. Never raises for their answers."""
         now = self._clock()
         if now - self._reported.get(suspect, -_REPORT_INTERVAL_S) < _REPORT_INTERVAL_S:
             return
@@ -191,7 +191,7 @@ class Directory:
         return await self._sources.read_one(self.reader, unwanted=self._reported)
 
     async def _read_dht(self) -> None:
-        """Take what the DHT knows. Raises NetworkError."""
+        """Learn what the DHT holds. Raises NetworkError."""
         keys = {kind: kind.key(self._swarm) for kind in _IN_DHT}
         wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
@@ -230,8 +230,8 @@ class Directory:
     async def _publish(self, value: Value) -> None:
         """Sign an announcement, pass it on to the servers and store it in the DHT for newcomers."""
         kind, now = Kind.of(value), self._clock()
-        if kind is Kind.HEARTBEAT or value != self._said.get(kind):
-            self._said[kind] = value
+        if kind is Kind.HEARTBEAT or value != self._announced.get(kind):
+            self._announced[kind] = value
             self._sequences[kind] = max(now, self._sequences.get(kind, 0.0) + _MIN_STEP_S)
         ttl_s = kind.ttl_s * (self.stretch if kind is Kind.HEARTBEAT else 1.0)
         end = round(max(now + ttl_s, self._ends.get(kind, 0.0) + _MIN_STEP_S), 3)
@@ -254,14 +254,14 @@ class Directory:
                 raise NetworkError("the swarm's directory did not take this server's announcement")
 
     async def _publish_links(self, links: Links) -> None:
-        is_news = links.rates if Kind.LINKS not in self._said else links != self._said[Kind.LINKS]
+        is_news = links.rates if Kind.LINKS not in self._announced else links != self._announced[Kind.LINKS]
         if is_news and self._clock() >= self._links_due:
             self._links_due = self._clock() + _LINKS_INTERVAL_S
             await self._publish(links)
 
     @property
     def _is_beacon(self) -> bool:
-        """Tell whether this server is in the DHT for newcomers, as about `NUM_BEACONS` of a large swarm are.
+        """Return whether this server is in the DHT for newcomers, as about `NUM_BEACONS` of a large swarm are.
 
         Of one person these are those with the lowest tags.
         """
@@ -273,6 +273,6 @@ class Directory:
         return place * num_servers < NUM_BEACONS
 
     async def _announce_to_foreign_peers(self) -> None:
-        record, beat = self._said.get(Kind.RECORD), self._said.get(Kind.HEARTBEAT)
+        record, beat = self._announced.get(Kind.RECORD), self._announced.get(Kind.HEARTBEAT)
         if self._foreign is not None and isinstance(record, ServerRecord) and isinstance(beat, Heartbeat):
             await self._foreign.announce(self._host, record, beat, now=self._clock())

@@ -214,10 +214,14 @@ class Fetched(Struct, frozen=True, array_like=True):
 
 
 class Push(Struct, frozen=True, array_like=True):
+    """Announcements that are passed on."""
+
     announcements: Annotated[list[Sealed], Meta(max_length=MAX_PUSHED)]
 
 
 class FailureReport(Struct, frozen=True, array_like=True):
+    """A report that a server did not answer a client."""
+
     suspect: Key
 
 

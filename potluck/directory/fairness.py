@@ -40,7 +40,7 @@ def turns(peers: Iterable[PeerId], person_of: PersonOf) -> list[tuple[int, PeerI
 
 
 class RateLimiter:
-    """Allows each person `most` units a minute; `now` is in seconds of a steady clock."""
+    """A limit of units a minute for each person; `now` is in seconds of a steady clock."""
 
     def __init__(self, most: int) -> None:
         self._most = most

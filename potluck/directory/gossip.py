@@ -44,8 +44,8 @@ _LISTING_LIVES_S = 1.0  # one listing answers all questions of this interval
 _PING_TIMEOUT_S = 5.0
 _PINGS = 2  # a busy machine may pause for seconds; one that is gone refuses at once
 _MAX_PINGS = 4  # limit of pings at the same time
-_DEAF_S = 300.0  # pause for a server that does not know these calls
-_STRANGE_S = 30.0  # pause for a server that answers pings but not these calls
+_PAUSE_S = 300.0  # pause for a server that does not know these calls
+_SHORT_PAUSE_S = 30.0  # pause for a server that answers pings but not these calls
 _CALLS_A_MINUTE = 240  # limit for one person; a reader needs eight, a neighbour in a small swarm about fifty
 _ANNOUNCEMENTS_A_MINUTE = 6000  # passed on by one person; each costs a signature check of 0.1 ms
 _OWN_ANNOUNCEMENTS_A_MINUTE = 1000  # signed by one person and passed on to others: more than 64 servers have to say
@@ -85,7 +85,7 @@ class Gossip:
         self._has_compared = False
         self._passing_on = asyncio.Lock()
         self._answers: tuple[int, float, Answers] | None = None
-        self._deaf_until_s: dict[PeerId, float] = {}
+        self._paused_until_s: dict[PeerId, float] = {}
         self._doubted: set[PeerId] = set()
         self._calls, self._pushed, self._reports, self._spread_of = (
             RateLimiter(most)
@@ -105,12 +105,12 @@ class Gossip:
         await self._tasks.cancel()
 
     def publish(self, announcement: Announcement) -> None:
-        """Tell the swarm what this server announces."""
+        """Pass on what this server announces."""
         self._table.add(announcement)
         self._queue([announcement])
 
     async def compare_once(self) -> None:
-        """Ask another server for what it knows, unless one has been asked already."""
+        """Compare with another server, unless that has happened already."""
         for source in self._draw(self.partners(), 0 if self._has_compared else 1):
             await self._do_with(source, partial(self._compare, source))
 
@@ -120,7 +120,7 @@ class Gossip:
         return [
             peer
             for peer in self._table.live_peers(self._clock())
-            if peer != self._host.peer_id and self._deaf_until_s.get(peer, 0.0) <= now
+            if peer != self._host.peer_id and self._paused_until_s.get(peer, 0.0) <= now
         ]
 
     # -- what others ask -----------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Gossip:
                 self._doubt(peer)
             elif error.code is not Code.BUSY:
                 log.debug("a server takes no part in gossip: %s", error)
-                self._deaf_until_s[peer] = self._loop_s() + _DEAF_S
+                self._paused_until_s[peer] = self._loop_s() + _PAUSE_S
 
     # -- who is gone ---------------------------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class Gossip:
         beat = self._table.get(Kind.HEARTBEAT, peer)
         try:
             if await self._answers_ping(peer):
-                self._deaf_until_s[peer] = self._loop_s() + _STRANGE_S
+                self._paused_until_s[peer] = self._loop_s() + _SHORT_PAUSE_S
             elif beat is not None:
                 log.info("a server does not answer: ...%s", peer[-8:])
                 self._table.hide(peer, beat.sequence)

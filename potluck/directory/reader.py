@@ -41,7 +41,7 @@ _IN_THREAD = 50  # announcements: checking this many signatures takes 10 ms
 
 
 class Reader:
-    """Fills `table` from the answers of other nodes.
+    """One reader of the directory, which fills `table` from the answers of other nodes.
 
     Args:
         taste: draws the servers that a client prefers where there are more than it can follow; None follows all.
@@ -67,7 +67,7 @@ class Reader:
         self._missing_at: dict[PeerId, set[PersonId]] = {}  # people whose nodes did not list a server lately
 
     async def read_from(self, source: PeerId) -> list[Announcement]:
-        """Ask `source` for changes, keep them and return them. Raises RemoteError."""
+        """Fetch changes from `source`, keep them and return them. Raises RemoteError."""
         try:
             async with asyncio.timeout(_READING_TIMEOUT_S):
                 return await self._read_from(source)
@@ -75,7 +75,7 @@ class Reader:
             raise RemoteError(Code.BUSY, "a node takes too long to tell what it knows") from error
 
     async def refresh_silent(self, most: int) -> list[Announcement]:
-        """Ask up to `most` servers whose heartbeats are about to expire for newer ones; return what is news."""
+        """Fetch newer heartbeats from up to `most` servers whose own are about to expire; return what is news."""
         now, loop_s = self._clock(), asyncio.get_running_loop().time()
         silent = [
             peer
@@ -90,7 +90,7 @@ class Reader:
         return [each for news in await asyncio.gather(*map(self._refresh, chosen)) for each in news]
 
     async def _refresh(self, peer: PeerId) -> list[Announcement]:
-        """Ask a server for its own heartbeat."""
+        """Fetch a server's own heartbeat."""
         try:
             _, news = await self._compare(peer, exchange.Compare(bytes(DIGEST_BYTES), self._known(peer)), [peer])
         except RemoteError as error:
@@ -124,7 +124,7 @@ class Reader:
     async def _compare(
         self, source: PeerId, question: exchange.Compare, peers: Sequence[PeerId]
     ) -> tuple[bytes, list[Announcement]]:
-        """Ask for news of `peers`; return the numbers of the buckets that differ, and what is news."""
+        """Fetch news of `peers`; return the numbers of the buckets that differ, and what is news."""
         answer = question.read(await self._call(source, exchange.COMPARE, question))
         keys = [public_key_of(peers[each.place]) or b"" for each in answer.news]
         sealed = [
@@ -232,7 +232,7 @@ log = logging.getLogger(__name__)
 _MOST_TRIED = 6  # servers tried at one reading, each of another person if there are so many
 _MOST_ASKED = 2
 _NEXT_AFTER_S = 0.25  # silence after which the next server is pinged
-_DEAF_S = 300.0  # pause for a server that did not answer
+_PAUSE_S = 300.0  # pause for a server that did not answer
 
 
 class Sources:
@@ -243,7 +243,7 @@ class Sources:
         self._table = table
         self._attempts = attempts
         self._clock = clock
-        self._deaf_until: dict[PeerId, float] = {}
+        self._paused_until: dict[PeerId, float] = {}
         self._asked_at: dict[PersonId | None, float] = {}
 
     async def read_one(self, reader: Reader, *, unwanted: Collection[PeerId] = ()) -> bool:
@@ -258,7 +258,7 @@ class Sources:
                 await reader.read_from(source)
             except RemoteError as error:
                 log.debug("a server did not answer a question about the swarm: %s", error)
-                self._deaf_until[source] = self._clock() + (error.retry_after_s or _DEAF_S)
+                self._paused_until[source] = self._clock() + (error.retry_after_s or _PAUSE_S)
                 continue
             return True
         return False
@@ -266,11 +266,11 @@ class Sources:
     def _candidates(self, unwanted: Collection[PeerId]) -> list[PeerId]:
         """Return the live servers, first those of people who were not asked for the longest time."""
         now, loop_s = self._clock(), asyncio.get_running_loop().time()
-        self._deaf_until = {peer: until for peer, until in self._deaf_until.items() if until > now}
+        self._paused_until = {peer: until for peer, until in self._paused_until.items() if until > now}
         live = [
             peer
             for peer in self._table.live_peers(now)
-            if peer != self._host.peer_id and peer not in unwanted and peer not in self._deaf_until
+            if peer != self._host.peer_id and peer not in unwanted and peer not in self._paused_until
         ]
         person_of, asked_at = self._attempts.person_of, self._asked_at
         self._asked_at = {person: asked_at[person] for person in map(person_of, live) if person in asked_at}

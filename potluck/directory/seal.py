@@ -106,6 +106,8 @@ class Sealed(Struct, frozen=True, array_like=True):
 
 
 class _Stored(Struct, frozen=True):
+    """An announcement in the DHT, under its key and the peer id of its author."""
+
     body: Body
     signature: Signature
     ticket: Ticket = b""

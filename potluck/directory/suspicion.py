@@ -40,7 +40,7 @@ class Complaints:
         self._by: OrderedDict[PersonId, OrderedDict[PeerId, float]] = OrderedDict()  # the latest last, both
 
     def add(self, person: PersonId, suspect: PeerId, now: float, *, num_people: int) -> bool:
-        """Note a complaint; return whether it is time to ping the suspect.
+        """Record a complaint; return whether it is time to ping the suspect.
 
         Args:
             num_people: who are known to run servers.
@@ -99,7 +99,7 @@ class Attempts:
             self._outcomes.setdefault(person, {})[peer] = now, answered
 
     def is_doubtful(self, peer: PeerId, now: float) -> bool:
-        """Tell whether `peer` failed last time, or has not answered yet while several others of its person failed."""
+        """Return whether `peer` failed last time, or has not answered yet while several others of its person failed."""
         person = self.person_of(peer)
         theirs = {} if person is None else self._outcomes.get(person, {})
         fresh = {each: answered for each, (when, answered) in theirs.items() if now - when < _LIVES_S}
@@ -108,7 +108,7 @@ class Attempts:
         return sum(not answered for answered in fresh.values()) >= MAX_SILENT
 
     def is_due(self, peer: PeerId, now: float) -> bool:
-        """Tell whether `peer` may be tried again: its last failure, if there is one, was a while ago."""
+        """Return whether `peer` may be tried again: its last failure, if there is one, was a while ago."""
         person = self.person_of(peer)
         when, answered = self._outcomes.get(person, {}).get(peer, (0.0, True)) if person is not None else (now, False)
         return answered or now - when >= _RETRY_S

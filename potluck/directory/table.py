@@ -88,7 +88,7 @@ class Table:
                 del self._owned[person]
 
     def hide(self, peer: PeerId, beat_sequence: float) -> None:
-        """Take a server for gone until a heartbeat later than that one arrives; it failed to answer this node."""
+        """Treat a server that failed to answer this node as gone until a later heartbeat than that one arrives."""
         if peer in self._of[Kind.HEARTBEAT]:
             self._hidden[peer] = beat_sequence
             self.version += 1
@@ -148,7 +148,7 @@ class Table:
         return True
 
     def _is_early(self, new: Announcement) -> bool:
-        """Tell whether a heartbeat belongs to a record that has not arrived; until then the one before counts."""
+        """Return whether a heartbeat belongs to a record that has not arrived; until then the one before counts."""
         record = self._of[Kind.RECORD].get(new.peer_id)
         return record is not None and new.record > record.sequence and state_of(new) is not ServerState.OFFLINE
 
@@ -167,7 +167,7 @@ class Table:
 
 
 def is_up(beat: Announcement, now: float) -> bool:
-    """Tell whether a heartbeat is valid and not OFFLINE."""
+    """Return whether a heartbeat is valid and not OFFLINE."""
     return beat.expiration > now and state_of(beat) is not ServerState.OFFLINE
 
 

@@ -52,7 +52,7 @@ PERSON = Allowance(
     streams=512,  # a stream costs a file descriptor here and one in p2pd
     log_lines=60,
     dials=6,
-    refusals=600,  # whoever is refused waits for a second before the next try
+    refusals=600,  # a refused peer waits for a second before the next try
 )
 NEWCOMER = replace(  # somebody on probation: enough for one server, or for one reader and one session at a time or two
     PERSON, units_s=40.0, burst=400.0, requests=64, held_bytes=8 << 20, streams=32, log_lines=10, dials=2, refusals=60
@@ -82,7 +82,7 @@ ONE_STRANGER = replace(
 
 
 class Refused(Enum):
-    """What becomes of a request or a stream that is not served."""
+    """The fate of a request or a stream that is not served."""
 
     FOR_NOW = auto()  # say so; it may come back in a second
     THROW_OUT = auto()  # say nothing, and close the connection to the peer
@@ -90,7 +90,7 @@ class Refused(Enum):
 
 @dataclass(slots=True)
 class _Minute:
-    """What happened in this minute."""
+    """A count of events in the present minute."""
 
     number: int = -1
     done: int = 0
@@ -106,7 +106,7 @@ class _Minute:
 
 @dataclass(slots=True)
 class _Account:
-    """What one payer has spent and holds."""
+    """The account of one payer: units left, and what is held."""
 
     limits: Allowance
     units: float
@@ -154,7 +154,7 @@ class _Account:
 
 @dataclass(slots=True)
 class Lease:
-    """What a request or a stream holds until `Budgets.end`; its peer may become a member meanwhile."""
+    """The hold of a request or a stream until `Budgets.end`; its peer may become a member meanwhile."""
 
     accounts: tuple[_Account, ...]
     held_bytes: int
@@ -240,7 +240,7 @@ class Budgets:
             account.held_bytes -= lease.held_bytes
 
     def charge(self, peer: PeerId, units: int, now: float) -> bool:
-        """Take units for what a peer brought that was worth nothing; False if its account is empty."""
+        """Charge a peer's account for worthless input; return whether units are left."""
         accounts = self._payers(peer, now)
         for account in accounts:
             account.refill(now)
@@ -252,7 +252,7 @@ class Budgets:
         return all(account.log_lines.may(account.limits.log_lines, now) for account in self._payers(peer, now))
 
     def may_dial(self, peer: PeerId, now: float) -> bool:
-        """Return whether this node may start a process to dial `peer`, who asks for it; count it."""
+        """Return whether this node may start a process to dial `peer`, which asks for it; count it."""
         return all(account.dials.may(account.limits.dials, now) for account in self._payers(peer, now))
 
     def _lease(self, peer: PeerId, num_bytes: int, streams: int, now: float) -> Lease | Refused:

@@ -27,7 +27,7 @@ Heads = Mapping[bytes, tuple[int, bytes, bool]]
 
 @dataclass(slots=True)
 class Chain:
-    """What one computer of a leader wrote under one appointment; the founder's appointment is `NOTHING`."""
+    """The entries of one computer of a leader under one appointment; the founder's appointment is `NOTHING`."""
 
     author: bytes
     appointment: bytes
@@ -55,7 +55,7 @@ class Chain:
             self.entries, self.rival = self.entries[: number + 1], None
 
     def lead(self, record: Record) -> None:
-        """Take an entry that leads to the end; put the branch in place once it begins in the chain."""
+        """Add an entry that leads to the end; put the branch in place once it begins in the chain."""
         self.branch.append(record)
         number, before = entry_of(record).number, entry_of(record).before
         if number == 0 or (number <= len(self.entries) and self.entries[number - 1].hash == before):
@@ -212,10 +212,10 @@ class Chains:
             return Place.AHEAD
         if entry.number < count or entry.before != head:
             return Place.RIVAL
-        return Place.NEW if self._has_room(chain, count) else Place.KNOWN  # whoever has it did nothing wrong
+        return Place.NEW if self._has_room(chain, count) else Place.KNOWN  # another node may rightly have it
 
     def expect_next(self, record: Record, ahead: Ahead) -> None:
-        """Note what comes after a new entry of a batch."""
+        """Record what comes after a new entry of a batch."""
         entry, chain = entry_of(record), self._chains.get(record.chain)
         is_mending = chain is not None and chain.is_mending
         ahead[record.chain] = entry.number + 1, entry.before if is_mending else record.hash

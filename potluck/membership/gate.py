@@ -79,7 +79,7 @@ _MAX_OWNERS = 20_000
 _DHT = "DHTProtocol."
 _MAX_SHOWN_HEADS = 64
 _ALL_S = 600.0  # interval at which all known records are handed to the keeper again
-_MAX_TOLD = 32  # removed nodes that one node tells so; others tell the rest
+_MAX_INFORMED = 32  # removed nodes that one node informs; others inform the rest
 _MAX_ASKED = 3  # enrollers about one newcomer
 
 Call = Callable[[PeerId, str, bytes], Awaitable[bytes]]
@@ -131,12 +131,12 @@ class MembersGate:
     Args:
         membership: what this node knows and shows; what it knows grows here.
         call: sends without presenting.
-        outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT, bring news
+        outsiders: bootstrap nodes of the configuration; they are no members, and may call the DHT, bring news
             and newcomers, and make `calls_of_outsiders`.
-        on_news: told the records that are new, to be kept.
+        on_news: called with the records that are new, to be kept.
         on_leader: called when this node compared with one of a leader's.
-        on_admitted: told each peer that is let in.
-        on_removed: told the peers whose member was removed.
+        on_admitted: called with each peer that is admitted.
+        on_removed: called with the peers whose member was removed.
         origin_of: returns the address from which a peer comes.
         connected: returns the peers that are connected now.
         charge: takes units from what a peer's person may spend; False: there are none left.
@@ -179,7 +179,7 @@ class MembersGate:
         self._presented: set[PeerId] = set()
         self._shown_to: set[PeerId] = set()  # they may bring the removal for which they refuse this node
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
-        self._told: set[bytes] = set()  # people and computers who were told that they were removed
+        self._informed: set[bytes] = set()  # people and computers that know from this node of their removal
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people with whom this node compared since the start
         self._tasks = BackgroundTasks()
@@ -292,7 +292,7 @@ class MembersGate:
     def _end_presenting(self, peer: PeerId, task: asyncio.Task[None]) -> None:
         del self._presenting[peer]
         if not task.cancelled():
-            task.exception()  # whoever waited for it may be gone
+            task.exception()  # marks it as retrieved: its waiters may be gone
 
     async def meet(self, peers: Iterable[PeerId]) -> bool:
         """Present this node to peers that may be members; return whether it knows more of them now."""
@@ -395,7 +395,7 @@ class MembersGate:
         others = [item for item in known if item is not asks]
         await self._exchange.learn([item for item in others if item.data != shown.machines], peer)
         if asks is not None and isinstance(asks.body, Application):
-            await self._let_in(asks, asks.body, shown, place)
+            await self._admit_newcomer(asks, asks.body, shown, place)
         elif asks is not None:
             await self._exchange.learn([asks], peer)
             raise RemoteError(Code.BUSY, Denial.UNCONFIRMED, retry_after_s=_RETRY_S)
@@ -405,16 +405,16 @@ class MembersGate:
         """Raise RemovedError for somebody who was removed, and tell them of the removal once."""
         if self.roster.remover(signer) is None:
             return
-        if signer not in self._told:
-            if len(self._told) >= _MAX_OWNERS:
-                self._told.clear()
-            self._told.add(signer)
+        if signer not in self._informed:
+            if len(self._informed) >= _MAX_OWNERS:
+                self._informed.clear()
+            self._informed.add(signer)
             proof = self.roster.proof_of_removal(signer, shown.heads)
             self._tasks.start(self._inform_removed([peer], proof, signer))
         raise RemovedError
 
-    async def _let_in(self, record: Record, application: Application, shown: Presentation, place: str) -> None:
-        """Take an application, or carry it to somebody who may. Raises RemoteError with the reason if nobody does."""
+    async def _admit_newcomer(self, record: Record, application: Application, shown: Presentation, place: str) -> None:
+        """Accept an application, or carry it to an enroller. Raises RemoteError if nobody accepts it."""
         roster, invite, now_s = self.roster, application.invite, self._clock()
         if roster.person(application.person) is not None:
             return
@@ -565,7 +565,9 @@ class MembersGate:
         return peer in self._plain or (person is not None and not person.is_guest)
 
     async def _examine_carried(self, message: Exchange, peer: PeerId, person: Person | None) -> None:
-        """Hear somebody who came to another node. Meeting points are believed where; those of a member share a place.
+        """Examine a newcomer who came to another node, which says from which place.
+
+        A meeting point is trusted with the place; newcomers who come through one member share a place.
 
         Raises:
             RemoteError: NOT_A_MEMBER.
@@ -604,7 +606,7 @@ class MembersGate:
         self._lose([peer for peer in self._owners if peer not in connected])
 
     def _end_removed(self, new: list[Record]) -> None:
-        """Hand new records to whoever keeps them, and end what removed members had here."""
+        """Hand new records on to be kept, and end the access of removed members."""
         self._on_news([record.data for record in new])
         gone = [peer for peer in self._admitted if self.member(peer) is None]
         gone += [peer for peer in self._plain if self._is_somebodys(peer)]
@@ -615,12 +617,12 @@ class MembersGate:
             self._tasks.start(self._inform_removed(gone, new))
 
     async def _inform_removed(self, peers: list[PeerId], news: Sequence[Record], signer: bytes = b"") -> None:
-        """Let removed members know it from what was signed, so that their computers stop and say why."""
-        for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
+        """Send removed members the signed removal, so that their computers stop and say why."""
+        for peer in random.sample(peers, min(len(peers), _MAX_INFORMED)):
             try:
                 await self._exchange.send(peer, news)
             except RemoteError:
-                self._told.discard(signer)
+                self._informed.discard(signer)
 
     async def _send(self, peer: PeerId, message: Exchange) -> bytes:
         return await self._call(peer, ROSTER, encode(message))

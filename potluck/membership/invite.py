@@ -46,7 +46,7 @@ PASTE_HINT = "copy the whole line again, from `potluck4:` to its end; `potluck s
 
 @dataclass(frozen=True, slots=True)
 class Invite:
-    """What an invite says.
+    """A decoded invite.
 
     Attributes:
         seed: the invite's private key; None in an open swarm.
@@ -71,13 +71,15 @@ class Invite:
 
 
 class _Body(msgspec.Struct, array_like=True):
+    """The fields of an invite."""
+
     swarm: SwarmFields
     seed: Seed
     proof: bytes
 
 
 def encode_invite(invite: Invite) -> str:
-    """Return the invite as one line without spaces. Whoever reads it may apply."""
+    """Return the invite as one line without spaces. Everybody who reads it may apply."""
     body = msgspec.msgpack.encode(_Body(invite.swarm.fields, invite.seed, invite.proof))
     return f"potluck{_VERSION}:{_letters(_checksum(body) + body)}"
 

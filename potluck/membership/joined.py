@@ -57,7 +57,7 @@ def merged(met: Iterable[str], before: Iterable[str]) -> tuple[str, ...]:
 
 
 class MetPeers:
-    """The file. A damaged one without a good copy is set aside, and the memory starts anew."""
+    """The file of addresses at which members were found. A damaged one without a good copy begins anew."""
 
     def __init__(self, path: Path) -> None:
         self._file = state_file(path, dict[str, tuple[str, ...]])
@@ -98,12 +98,14 @@ _NAMELESS = OwnNames("Somebody")
 
 
 class _Kept(msgspec.Struct):
+    """The fields of the file of memberships."""
+
     version: int
     memberships: list[bytes]
 
 
 class JoinedSwarms:
-    """The joined swarms, by name, in one small file.
+    """The swarms that this user joined, by name, in one small file.
 
     Args:
         path: of the file; None: the user's own.
@@ -133,7 +135,7 @@ class JoinedSwarms:
         return memberships
 
     def join(self, pasted: str, *, name: str = "", computer: str = "") -> Membership:
-        """Join the swarm of the invite in a text. Whoever is a member already stays one; others apply anew.
+        """Join the swarm of the invite in a text. Members stay members; others apply anew.
 
         Args:
             name, computer: what others call the user and this computer; empty: as chosen before, or a guess.
@@ -201,7 +203,7 @@ class JoinedSwarms:
         return membership
 
     def remove(self, name: str) -> None:
-        """Forget a swarm with the keys that are at home here. Raises UsageError if it is not known."""
+        """Forget a swarm and the keys of it that are stored here. Raises UsageError if it is not known."""
         with self._changing() as memberships:
             if memberships.pop(name, None) is None:
                 raise UsageError(sentence("you did not join a swarm named {name}", name=name), hint=_known(memberships))

@@ -3,7 +3,7 @@
 Only leaders write what lasts, in chains that nobody can rewrite (`chains.py`, decision 0035). An entry counts by its
 place; no time is believed:
 
-- Whoever was confirmed and not removed is a member. A removal is for ever, and only the founder removes leaders.
+- A person who was confirmed and not removed is a member. A removal is for ever, and only the founder removes leaders.
 - Of two models the one whose author had seen the other counts, else the founder's, else that of the smaller hash.
 - A person's latest list of machines counts, without those that a leader removed. A machine that agreed to be listed by
   several people belongs to the one with the smaller key, members before guests.
@@ -323,7 +323,10 @@ class Members:
         self._met_s[guest] = now_s
 
     def add_shown_invite(self, invite: Record) -> bool:
-        """Take an invite that a newcomer brings, although its chain has not come this far. Signatures were checked."""
+        """Accept an invite that a newcomer shows before its chain has come so far; return whether it is open.
+
+        Signatures were checked.
+        """
         seats = invite.content
         if not isinstance(seats, Seats) or seats.invite in self._ended or not self._may_offer(invite):
             return False
@@ -439,7 +442,7 @@ class Members:
         return self.is_on_probation(person, now_s) and self.heard.get(person.key, 0) > caught_up_s
 
     def _is_fit(self, record: Record, author: Person, now_s: float) -> bool:
-        """Return whether a report may be kept. The computer need not be listed: whoever is accused could unlist it."""
+        """Return whether a report may be kept. The computer need not be listed: its owner could unlist it."""
         report = record.body
         assert isinstance(report, Report)
         owner = self._owners.get(report.machine)
@@ -529,7 +532,7 @@ class Members:
 
     def _settle_decisions(self) -> None:
         removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
-        choices: dict[bytes, Record] = {}  # likewise
+        choices: dict[bytes, Record] = {}  # the last one of each chain
         offers: dict[bytes, list[Seats]] = {}  # appointment -> invites made under it
         self._confirmations = {}
         self._offers, self.inviters, self._ended, self._drafts = {}, {}, set(), {}

@@ -1,4 +1,4 @@
-"""What one computer holds of a swarm: the swarm, what it knows of its members, and the keys that are at home here.
+"""What one computer holds of a swarm: the swarm, what it knows of its members, and the keys stored here.
 
 A `Membership` lies in a file of its owner. A node gets only what it shows (`for_node`), so that the engine, which
 speaks with strangers, never holds the key of a person. No I/O.
@@ -48,7 +48,7 @@ class Membership:
 
     Attributes:
         records: what is known of the members, as bytes; their signatures were checked.
-        reports: what members reported about each other's computers, likewise.
+        reports: what members reported about each other's computers, as bytes; their signatures were checked.
         heard: when this computer first heard of people, by key, in Unix seconds; computers that they dropped as well.
         machines: the newest list of this person's machines, which nobody else may know yet.
         application: what this person applied with, or this computer asks with to be listed; empty for founders.
@@ -263,7 +263,7 @@ class Membership:
 
     @property
     def is_person_out(self) -> bool:
-        """Tell whether this person was removed, and not a computer of theirs alone."""
+        """Return whether this person was removed, and not only one of their computers."""
         return not self.swarm.is_open and self.members().remover(self.person_public) is not None
 
     def remover(self, machine: bytes) -> str | None:
@@ -285,6 +285,8 @@ class Membership:
 
 
 class _Kept(msgspec.Struct):
+    """The fields of a stored membership."""
+
     version: int
     swarm: SwarmFields
     records: tuple[bytes, ...]

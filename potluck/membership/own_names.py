@@ -39,7 +39,7 @@ class OwnNames:
 
 
 class OwnNamesFile:
-    """Keeps the names that the user chose, so that nobody asks twice."""
+    """The file of the names that the user chose, so that nobody asks twice."""
 
     def __init__(self, path: Path) -> None:
         self._file = state_file(path, OwnNames)

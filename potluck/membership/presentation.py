@@ -23,7 +23,7 @@ Heads = Annotated[dict[Hash, Head], Meta(max_length=_MAX_CHAINS)]
 
 
 class Presentation(Struct, frozen=True, omit_defaults=True):
-    """What a node shows before another one speaks with it, and the answer.
+    """The message with which a node shows who it is, and the answer to it.
 
     Attributes:
         digest: of what the node knows of the members, so that both see whether one of them lacks something.
@@ -68,7 +68,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
 
 class RemovedError(RemoteError):
-    """Refuses a person or computer that was removed."""
+    """The refusal of a person or computer that was removed."""
 
     def __init__(self) -> None:
         super().__init__(Code.NOT_A_MEMBER, Denial.REMOVED)

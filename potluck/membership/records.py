@@ -52,13 +52,15 @@ class RecordError(ValueError):
 
 
 class Rank(StrEnum):
+    """The rank of a member."""
+
     MEMBER = "member"
     ENROLLER = "enroller"  # their computers let newcomers into a public swarm
     ADMIN = "admin"  # the same, and may invite, end invites, remove members and choose the model
 
 
 class Open(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="open"):
-    """Opens a chain. `before` of its entry is the hash of the appointment under which it is written; the founder's: 0s.
+    """The first entry of a chain. Its `before` is the hash of the appointment under which it is written; founder: 0s.
 
     Attributes:
         nonce: random, so that two computers of one leader never open the same chain.
@@ -68,7 +70,7 @@ class Open(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag
 
 
 class Appoint(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="appoint"):
-    """The founder makes somebody an admin or an enroller. `seats`: how many an admin's invites may offer at a time."""
+    """The appointment of an admin or an enroller. `seats`: how many an admin's invites may offer at a time."""
 
     person: Key
     rank: Rank
@@ -76,7 +78,7 @@ class Appoint(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, 
 
 
 class Dismiss(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="dismiss"):
-    """The founder ends an appointment; of the chains written under it, only what leads to these entries counts.
+    """The end of an appointment; of the chains written under it, only what leads to these entries counts.
 
     Attributes:
         appointment: hash of the entry that appointed; 0s settle a fork in a chain of the founder's own.
@@ -88,7 +90,7 @@ class Dismiss(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, 
 
 
 class Seats(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="invite"):
-    """The public half of an invite: whoever holds the private half may apply for one of its seats.
+    """The public half of an invite: the holder of the private half may apply for one of its seats.
 
     Attributes:
         seed: the private half, of an invite that anybody may read; empty: the invite is a secret.
@@ -101,13 +103,13 @@ class Seats(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, ta
 
 
 class EndInvite(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="end"):
-    """Ends an invite and its guests."""
+    """The end of an invite and its guests."""
 
     invite: Key
 
 
 class Confirm(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="confirm"):
-    """Makes a guest a member. `invite`: public key of the invite; the founder's own person names the swarm's key."""
+    """The confirmation of a guest. `invite`: public key of the invite; for the founder's person the swarm's key."""
 
     person: Key
     name: Name
@@ -115,14 +117,14 @@ class Confirm(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, 
 
 
 class Remove(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="remove"):
-    """Ends the membership of a person, or of one of their machines. Cannot be taken back."""
+    """The end of the membership of a person, or of one of their machines. It cannot be undone."""
 
     person: Key
     machine: Annotated[bytes, Meta(max_length=KEY_BYTES)] = b""
 
 
 class Choose(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="model"):
-    """Says which model the swarm serves.
+    """The choice of the model that the swarm serves.
 
     Attributes:
         prefix: of the block uids; each choice has another one, so that servers of two models never meet.
@@ -137,7 +139,7 @@ class Choose(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, t
 
 
 class ChooseDraft(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="draft"):
-    """Says which small model drafts for the swarm's model.
+    """The choice of the small model that drafts for the swarm's model.
 
     Attributes:
         prefix: of the choice of that model; another one has drafting models of its own.
@@ -172,7 +174,7 @@ class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, ta
 
 
 class Machine(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A computer by the public key of its node. `consent`: its signature, so that nobody lists somebody else's."""
+    """A computer by the public key of its node. `consent`: its signature, so that nobody lists others' computers."""
 
     key: Key
     name: Name
@@ -180,7 +182,7 @@ class Machine(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Machines(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="machines"):
-    """All computers of a person. The greater number counts."""
+    """All computers of a person. The list with the greater number counts."""
 
     person: Key
     number: Number
@@ -188,7 +190,7 @@ class Machines(Struct, frozen=True, array_like=True, forbid_unknown_fields=True,
 
 
 class Application(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="apply"):
-    """Somebody asks for a seat. Signed by them and with the invite's key."""
+    """A person's application for a seat, signed by them and with the invite's key."""
 
     person: Key
     name: Name
@@ -196,7 +198,7 @@ class Application(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 
 
 class Ticket(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="ticket"):
-    """A person's invite for one more computer of theirs: whoever holds the private half of `key` may ask."""
+    """A person's invite for one more of their computers: the holder of the private half of `key` may ask."""
 
     person: Key
     key: Key
@@ -204,7 +206,7 @@ class Ticket(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, t
 
 
 class Request(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="request"):
-    """A computer asks to be listed. Signed with the ticket's key. `ticket`: the record of the ticket."""
+    """A computer's request to be listed, signed with the ticket's key. `ticket`: the record of the ticket."""
 
     person: Key
     ticket: bytes
@@ -212,7 +214,7 @@ class Request(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, 
 
 
 class Report(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="report"):
-    """A person's client left a computer that returned wrong results. Signed by the person or a computer of theirs.
+    """A report that a computer returned wrong results, signed by a person whose client left it or by their computer.
 
     Nobody has to believe it and it changes nothing: it asks leaders, and the computer's owner, to look.
 
@@ -234,7 +236,7 @@ class Report(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, t
 
 
 class Pass(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="pass"):
-    """A person, or a computer of theirs, vouches for a node whose key is made for one run."""
+    """A pass for a node whose key is made for one run, by a person or one of their computers."""
 
     node: Key
     expires_s: Time
@@ -244,13 +246,15 @@ Body = Entry | Machines | Application | Ticket | Request | Report | Pass
 
 
 class _Envelope(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A body with its signatures."""
+
     body: bytes
     signatures: Annotated[tuple[tuple[Key, Signature], ...], Meta(min_length=1, max_length=2)]
 
 
 @dataclass(frozen=True, slots=True)
 class WrongResults:
-    """What a client found about one computer.
+    """The findings of a client about one computer.
 
     Attributes:
         blocks: [start, end), that computed the tokens [start, end) of the window.

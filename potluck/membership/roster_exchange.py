@@ -83,7 +83,7 @@ class RosterExchange:
         return bool(new)
 
     async def compare(self, peer: PeerId, *, gives: bool = True) -> None:
-        """Take what this node lacks, and give a member what it lacks. Raises RemoteError.
+        """Fetch what this node lacks, and send a member what it lacks. Raises RemoteError.
 
         Args:
             gives: False for somebody who may be no member.

@@ -34,7 +34,7 @@ from potluck.wire.errors import encode_refusal
 
 T = TypeVar("T")
 
-MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
+MAX_REFUSED = 64  # refused streams at a time that get a reason; further ones just end
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _NOT_DIALLED = ("failed to dial", "failed to find any peer", "routing: not found")  # p2pd's words
 _START_S, _ANSWER_S = 10.0, 5.0  # times of an idle machine, see `stretched`
@@ -64,7 +64,7 @@ class P2pdClient:
 
     @classmethod
     async def start(cls, folder: Path, arguments: Sequence[str], terms: Terms, *, name: str = "p2pd") -> P2pdClient:
-        """Start p2pd with sockets in `folder` that are told apart by `name`. Raises NetworkError."""
+        """Start p2pd with sockets in `folder` whose names begin with `name`. Raises NetworkError."""
         control_path, listen_path = folder / f"{name}.sock", folder / f"{name}.in"
         control_path.unlink(missing_ok=True)  # left by one that was killed
         arguments = [f"-listen=/unix{control_path}", *arguments]
@@ -93,7 +93,7 @@ class P2pdClient:
         await self.process.stop()
 
     async def request(self, message: pb.Request, *, timeout_s: float | None = None) -> pb.Response:
-        """Ask p2pd itself one question. Raises NetworkError with its refusal, or if it does not answer."""
+        """Send p2pd one request and return its response. Raises NetworkError: its refusal, or silence."""
         stream, response = await self._connect(message, timeout_s or stretched(_ANSWER_S))
         await stream.close()
         return response
@@ -169,7 +169,7 @@ class P2pdClient:
         return await attempt()
 
     async def serve(self, protocol: str, handler: Handler) -> None:
-        """Let `handler` answer the calls or streams of a protocol. Raises NetworkError or RemoteError."""
+        """Register the handler of the calls or streams of a protocol. Raises NetworkError or RemoteError."""
         if protocol in self._reception.handlers:
             raise ValueError(f"{protocol} already has a handler")
         self._reception.handlers[protocol] = handler
@@ -233,7 +233,7 @@ class P2pdClient:
             lambda _, body: answered.set_result(body), self._terms.uploads, self._terms.downloads, is_caller=True
         )
         stream.max_frame_bytes = max_frame_bytes
-        stream.may_hear_words = isinstance(self._gate, OpenGate)
+        stream.accepts_plain_text = isinstance(self._gate, OpenGate)
         try:
             async with asyncio.timeout(timeout_s):
                 await asyncio.get_running_loop().create_unix_connection(lambda: stream, self._control_path)
@@ -267,7 +267,7 @@ class P2pdClient:
             stream.on_abort = task.cancel
             task.add_done_callback(lambda _: stream.lost.add_done_callback(lambda _: self._budgets.end(lease)))
         elif lease is not None and self._refusing < MAX_REFUSED:
-            self._tasks.start(self._say_why(stream, encode_refusal(lease)))
+            self._tasks.start(self._send_refusal(stream, encode_refusal(lease)))
         else:
             stream.close_now()
 
@@ -276,11 +276,11 @@ class P2pdClient:
         try:
             refusal = await self._reception.outcome(handler.run(stream, caller), caller, protocol)
             if refusal is not None:
-                await self._say_why(stream, handler.refuse(refusal))
+                await self._send_refusal(stream, handler.refuse(refusal))
         finally:
             await stream.close()
 
-    async def _say_why(self, stream: FrameStream, refusal: bytes) -> None:
+    async def _send_refusal(self, stream: FrameStream, refusal: bytes) -> None:
         """Send an error frame, let the caller hang up first, and close the stream.
 
         p2pd resets a stream that this side closes while the caller's may still send, and a reset overtakes what was
@@ -305,7 +305,7 @@ async def nameless_node(folder: Path, name: str, *, announce: str = "") -> Async
     """Run a node that ends with the context. Raises NetworkError if it does not start.
 
     Args:
-        folder: where its sockets live, told apart by `name`.
+        folder: folder of its sockets, whose names begin with `name`.
         announce: the address it comes from, as others see it. With one it also answers p2pd's own question whether a
             dial arrives (AutoNAT), which p2pd only asks peers with public addresses.
     """

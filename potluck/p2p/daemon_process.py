@@ -1,4 +1,4 @@
-"""The p2pd process: started beside one node, never outliving it."""
+"""The p2pd process: its arguments, and a process that is started beside one node and never outlives it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from potluck.errors import NetworkError
 from potluck.p2p.joining import TryAgainError
+from potluck.p2p.network import HostConfig
 from potluck.processes import tied_to_parent
 from potluck.sentences import sentence
 from potluck.tasks import start_task
@@ -23,6 +24,12 @@ _STOP_TIMEOUT_S = 2.0
 _SPAWN_POLL_S = 0.01
 _GOGC = "50"  # percent of garbage beside what lives, instead of 100: many connections leave some
 _spawning = threading.Lock()
+_RELAY_LIMITS = {  # The defaults end a relayed connection after 4 GiB or 30 minutes, and hold 32 MiB for it.
+    "relayMaxCircuits": 512,
+    "relayDataLimit": 1 << 50,
+    "relayTimeLimit": "24h",
+    "relayBufferSize": 1 << 18,
+}
 
 
 class DaemonProcess:
@@ -31,7 +38,7 @@ class DaemonProcess:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._said = "nothing"
+        self._first_line = "nothing"
         self._reader = start_task(self._read_output())
         self.exited = start_task(process.wait())
 
@@ -83,13 +90,46 @@ class DaemonProcess:
         async for line in self._process.stdout:
             text = line.decode(errors="replace").rstrip()
             log.debug("p2pd: %s", text)
-            if self._said == "nothing":
-                self._said = text  # the first line tells why; a panic's others are its stack
+            if self._first_line == "nothing":
+                self._first_line = text  # the first line tells why; a panic's others are its stack
             if text.startswith("Peer ID:") and not self._ready.done():
                 self._ready.set_result(None)
         if not self._ready.done():
-            text = f"the peer-to-peer process ended at once: {self._said[:200]}"
+            text = f"the peer-to-peer process ended at once: {self._first_line[:200]}"
             self._ready.set_exception(NetworkError(text, hint="install Potluck again if its files are not whole"))
+
+
+def p2pd_arguments(config: HostConfig, identity_path: Path) -> list[str]:
+    """Return the arguments with which p2pd serves a node."""
+    nat = not config.is_alone
+    serves = nat and not config.dht_client
+    relays = serves and config.relays_for_others and not config.relays
+    arguments: dict[str, object] = {
+        "id": identity_path.absolute(),
+        "connManager": 1,
+        "connGrace": "20s",  # p2pd closes older connections of strangers when it has 512, see `keep_connected`
+        "idleTimeout": "30s",
+        "relay": int(nat),
+        "relayService": int(relays),
+        "autonat": int(serves),  # AutoNAT also makes p2pd try to punch holes
+        "natPortMap": int(serves),
+    }
+    if config.is_open:  # stock peers find each other by p2pd's own DHT
+        arguments["dhtClient" if config.is_client else "dhtServer"] = 1
+    elif config.relays:  # p2pd takes relays only with a DHT; a client serves nobody
+        arguments["dhtClient"] = 1
+    if relays:
+        arguments |= _RELAY_LIMITS
+    if config.listen_addrs:
+        arguments["hostAddrs"] = ",".join(config.listen_addrs)
+    else:
+        arguments["noListenAddrs"] = 1
+    if config.announce_addrs:
+        arguments["announceAddrs"] = ",".join(config.announce_addrs)
+    if config.relays:  # p2pd's own search for relays takes three minutes when few are known
+        arguments |= {"autoRelay": 1, "relayDiscovery": 0, "forceReachabilityPrivate": 1}
+        arguments["trustedRelays"] = ",".join(config.relays)
+    return [f"-{name}={value}" for name, value in arguments.items()]
 
 
 def binary_path() -> Path:

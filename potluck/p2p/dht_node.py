@@ -168,7 +168,7 @@ async def ping(control: P2pdClient, peer: PeerId, *, timeout_s: float) -> float:
 
 
 class _Transport:
-    """What DHTNode needs of hivemind's P2P object: unary protobuf calls."""
+    """The part of hivemind's P2P object that DHTNode needs: unary protobuf calls."""
 
     def __init__(self, control: P2pdClient, peer_id: PeerId) -> None:
         self._control = control
@@ -216,7 +216,7 @@ class _Transport:
 
 
 class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is untyped
-    """General bounds for every record, and the rules of the keys that have their own."""
+    """The rules for records: general bounds, and those of the keys that have rules of their own."""
 
     def __init__(self, checks: Mapping[DhtKey, RecordCheck], person_of: PersonOf) -> None:
         self._person_of = person_of
@@ -239,7 +239,7 @@ class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is unty
 
 
 class _Filter:
-    """Drops what the validator refuses from a dictionary, and what a person has too much of, and keeps the rest."""
+    """A filter of dictionaries: it drops what the validator refuses and what a person has too much of."""
 
     def __init__(self, protocol: Any, checked: Collection[DHTID], person_of: PersonOf) -> None:
         self._protocol = protocol
@@ -281,10 +281,12 @@ def _bound_results(response: Any) -> None:
 
 
 class _Malformed:
-    """Stands for a payload that is not msgpack."""
+    """A stand-in for a payload that is not msgpack."""
 
 
 class _TolerantSerializer(MSGPackSerializer):  # type: ignore[misc]
+    """The msgpack of hivemind, with `_Malformed` for what cannot be read."""
+
     @classmethod
     def loads(cls, buf: bytes) -> object:
         try:

@@ -1,4 +1,4 @@
-"""The records of others that a DHT node holds, bounded in bytes whoever stores them.
+"""The records of others that a DHT node holds, within a limit of bytes for each person.
 
 Anybody who can dial a node may store records at it. When the room is full, the person who holds the most gives way to
 one who holds less, the oldest record first, so that a flood from a few people displaces only itself. Keys whose records
@@ -37,6 +37,8 @@ sender: ContextVar[str] = ContextVar("sender", default=OURSELVES)  # the peer wh
 
 @dataclass(frozen=True, slots=True)
 class _StoredRecord:
+    """One record with its holder and its size in memory."""
+
     value: bytes
     expiration: float
     holder: str

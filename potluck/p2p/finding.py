@@ -16,7 +16,7 @@ from typing import Final
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.identity import base58_decode
 from potluck.p2p.encoding import checked_multiaddr, split_peer
-from potluck.p2p.joining import any_of
+from potluck.p2p.joining import until_one_succeeds
 from potluck.p2p.listening import is_loopback
 from potluck.p2p.network import HostConfig, OnAddresses
 from potluck.protocol.blocks import PeerId
@@ -31,7 +31,7 @@ _MAX_ID_CHARS = 64
 
 
 class Finder:
-    """The questions of one node and its answers.
+    """The questions and answers of one node about where peers listen.
 
     Args:
         own: returns where this node listens. Raises NetworkError.
@@ -89,7 +89,7 @@ class Finder:
         known = [other for other in await self._known() if other != peer]
         if not known:
             raise _nowhere()
-        await any_of([self._dial_through(other, peer) for other in known[:_MAX_ASKED]], grace_s=0.0)
+        await until_one_succeeds([self._dial_through(other, peer) for other in known[:_MAX_ASKED]], grace_s=0.0)
 
     async def _dial_through(self, other: PeerId, peer: PeerId) -> None:
         await self._dial(peer, _read(await self._ask(other, peer.encode())))
@@ -170,7 +170,7 @@ async def greet(
 
 
 async def keep_meeting(computers: Callable[[], list[PeerId]], find: FindPeer, on_met: OnAddresses) -> None:
-    """Tell `on_met` again and again where members' computers listen that are connected now."""
+    """Call `on_met` whenever the addresses of the connected members' computers have changed."""
     await asyncio.sleep(FIRST_LOOK_S)
     before: tuple[str, ...] = ()
     while True:

@@ -50,7 +50,7 @@ class FrameStream(asyncio.Protocol):
     ) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.max_frame_bytes = 0  # set by the prologue's reader
-        self.may_hear_words = False  # set by the prologue's reader: the peer may be a stock one
+        self.accepts_plain_text = False  # set by the prologue's reader: the peer may be a stock one
         self.on_abort: Callable[[], object] = lambda: None  # ends who serves the stream
         self.on_stranger: Callable[[], None] = lambda: None  # called when the peer does not know us
         self.hold: Callable[[int], bool] = lambda num_bytes: True  # counts what is held for the peer; False: no room
@@ -237,7 +237,7 @@ class FrameStream(asyncio.Protocol):
         self._wake_receiver()
 
     def _read_refusal(self, body: bytes) -> RemoteError:
-        error = decode_refusal(body, may_be_words=self.may_hear_words)
+        error = decode_refusal(body, may_be_plain_text=self.accepts_plain_text)
         if error.code is Code.NOT_A_MEMBER and self._is_caller:
             self.on_stranger()
             return _gone("the peer started anew and does not know this node")

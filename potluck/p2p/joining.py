@@ -1,4 +1,4 @@
-"""Decides how a node joins its network: through whoever answers, again and again, and what to say meanwhile.
+"""Decides how a node joins its network: through any peer that answers, with retries, and what to report meanwhile.
 
 Knows nothing of p2pd.
 """
@@ -24,7 +24,7 @@ _REFUSED_HINT = sentence("ask the person who invited you for a new invite")
 
 
 class TryAgainError(NetworkError):
-    """It does not work now, but the same may work later.
+    """An error that may be gone when the same is tried later.
 
     Attributes:
         denial: why the swarm does not let this node in; None: another reason.
@@ -49,7 +49,7 @@ def delays_s() -> Iterator[float]:
         delay_s = min(2 * delay_s, MAX_DELAY_S)
 
 
-async def patiently(
+async def with_retries(
     attempt: Callable[[], Awaitable[T]],
     *,
     patience_s: float,
@@ -82,11 +82,11 @@ async def patiently(
     return result
 
 
-async def any_of(attempts: Iterable[Coroutine[Any, Any, object]], *, grace_s: float) -> list[Exception]:
+async def until_one_succeeds(attempts: Iterable[Coroutine[Any, Any, object]], *, grace_s: float) -> list[Exception]:
     """Run attempts side by side until one succeeds and the others had `grace_s` more; return why others failed.
 
     Raises:
-        NetworkError: see `verdict`. None succeeded.
+        NetworkError: see `joining_error`. None succeeded.
     """
     tasks = [asyncio.create_task(attempt) for attempt in attempts]
     running = set(tasks)
@@ -99,11 +99,11 @@ async def any_of(attempts: Iterable[Coroutine[Any, Any, object]], *, grace_s: fl
         await cancel_and_wait(*(task for task in tasks if not task.done()))
     failures = [error for task in tasks if not task.cancelled() and isinstance(error := task.exception(), Exception)]
     if tasks and not any(map(_is_successful, tasks)):
-        raise verdict(failures) from (ExceptionGroup("what they said", failures) if failures else None)
+        raise joining_error(failures) from (ExceptionGroup("what they said", failures) if failures else None)
     return failures
 
 
-def verdict(failures: Iterable[Exception]) -> NetworkError:
+def joining_error(failures: Iterable[Exception]) -> NetworkError:
     """Return what to say if every bootstrap peer failed: a reason from a peer that answered counts before silence."""
     failures = list(failures)
     for failure in failures:

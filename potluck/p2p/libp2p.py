@@ -30,10 +30,11 @@ from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
 from potluck.p2p import dht_node
 from potluck.p2p.control import P2pdClient, nameless_node
+from potluck.p2p.daemon_process import p2pd_arguments
 from potluck.p2p.dht_node import DhtNode
 from potluck.p2p.encoding import checked_multiaddr, split_peer
 from potluck.p2p.finding import WHERE, Finder, greet, keep_meeting, met_before, order, ways_in
-from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
+from potluck.p2p.joining import TryAgainError, delays_s, until_one_succeeds, with_retries
 from potluck.p2p.listening import announced_addresses, claim_ports, own_ips, tcp_port
 from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, HostConfig, Refusal, Stream, StreamHandler, UnaryHandler
@@ -57,24 +58,18 @@ _GUARD_S = 5.0
 _STRANGER_DIALS = 2
 _OTHERS_S = 1.0  # grace for further bootstrap peers after one has answered; the rest is met later
 _IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice that an earlier run of ours has ended
-_VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
+_VOUCH_S = 1.5  # p2pd asks a new peer at once to dial it back, which takes milliseconds; no event says when it is done
 _OWN_IDENTITY_HINT = "stop the other one, or start this one with an identity file of its own"
 _GREETING_PAUSE_S = 5.0  # pause between rounds, however many announcements come
 _WHERE_TIMEOUT_S = 2.0
 _SEEN: Final = "PotluckNode.rpc_seen"  # unary: how many connections the peer has from the caller
-_RELAY_LIMITS = {  # The defaults end a relayed connection after 4 GiB or 30 minutes, and hold 32 MiB for it.
-    "relayMaxCircuits": 512,
-    "relayDataLimit": 1 << 50,
-    "relayTimeLimit": "24h",
-    "relayBufferSize": 1 << 18,
-}
 
 FindRelays = Callable[["Libp2pHost"], Awaitable[tuple[str, ...]]]
 """Full multiaddrs of those through which others shall reach the node; empty: they need none."""
 
 
 class Libp2pHost:
-    """Implements `potluck.p2p.network.Host`; made by `start`.
+    """A node on p2pd and hivemind; implements `potluck.p2p.network.Host` and is made by `start`.
 
     Attributes:
         members: the gate of a swarm with members; None in an open one.
@@ -137,12 +132,12 @@ class Libp2pHost:
             if self.members is not None:
                 self.members.start()
             self._nearby.start()
-            await self._patiently(partial(self._reach, checks_identity=is_known_identity))
+            await self._with_retries(partial(self._reach, checks_identity=is_known_identity))
             relays = await find_relays(self) if find_relays is not None else ()
             if relays:
                 await self.move(relays)
             else:
-                await self._patiently(self._enter_dht)
+                await self._with_retries(self._enter_dht)
             if self._bootstrap:
                 self._tasks.start(keep_running("joining the swarm", self._rejoin_forever))
         except BaseException:
@@ -247,7 +242,7 @@ class Libp2pHost:
         Raises:
             NetworkError: the network can't be joined again; the node is lost.
         """
-        self._config = replace(self._config, relays=relays)  # p2pd is told only at its start that it needs relays
+        self._config = replace(self._config, relays=relays)  # p2pd takes relays at its start only
         await self.restart()
 
     async def wait_lost(self) -> None:
@@ -263,8 +258,8 @@ class Libp2pHost:
         self._lost.clear()
         try:
             await self._stop_p2pd()
-            await self._patiently(partial(self._reach, checks_identity=False))
-            await self._patiently(self._enter_dht)
+            await self._with_retries(partial(self._reach, checks_identity=False))
+            await self._with_retries(self._enter_dht)
         except BaseException:
             self._lost.set()
             raise
@@ -285,7 +280,7 @@ class Libp2pHost:
             os.close(self._identity_lock)
         self._ports.close()
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[None]]) -> None:
+    async def _with_retries(self, attempt: Callable[[], Awaitable[None]]) -> None:
         async def attempt_if_not_lost() -> None:
             if self._lost.is_set():
                 raise NetworkError(
@@ -293,7 +288,7 @@ class Libp2pHost:
                 )
             await attempt()
 
-        await patiently(attempt_if_not_lost, patience_s=self._config.patience_s, on_waiting=self._config.on_waiting)
+        await with_retries(attempt_if_not_lost, patience_s=self._config.patience_s, on_waiting=self._config.on_waiting)
 
     async def _reach(self, *, checks_identity: bool) -> None:
         """Start, unless done, and get a bootstrap peer to accept this node. Raises NetworkError."""
@@ -315,7 +310,7 @@ class Libp2pHost:
     async def _with_any(self, attempt: Callable[[PeerId], Coroutine[Any, Any, None]]) -> None:
         named = await self._connected()
         heard = [_of_neighbour(attempt(peer)) for peer in self._nearby.found.addresses if peer not in named]
-        await any_of((*map(attempt, named), *heard), grace_s=self._grace_s)
+        await until_one_succeeds((*map(attempt, named), *heard), grace_s=self._grace_s)
 
     async def _connected(self) -> Collection[PeerId]:
         """Return the bootstrap peers that are connected, so that nobody waits for others; all of them if none is."""
@@ -330,7 +325,7 @@ class Libp2pHost:
         """
         ways = (*self._bootstrap, *self._nearby.found.addresses.items())
         dials = (self._dial(peer, [addr]) for peer, addr in ways)
-        await any_of(dials, grace_s=self._grace_s)
+        await until_one_succeeds(dials, grace_s=self._grace_s)
 
     async def _stop_p2pd(self) -> None:
         dht, self._dht = self._dht, None
@@ -368,14 +363,14 @@ class Libp2pHost:
         if identity_path is None:
             identity_path = self._directory.path / "identity"
             write_atomically(identity_path, self.identity.to_bytes())
-        arguments = _p2pd_arguments(self._config, identity_path)
+        arguments = p2pd_arguments(self._config, identity_path)
         self._control = control = await P2pdClient.start(self._directory.path, arguments, self._terms)
         for protocol, handler in self._handlers.items():
             await control.serve(protocol, handler)
         self._dht = await DhtNode.start(
             control,
             self.peer_id,
-            client=self._config.dht_client or bool(self._config.relays),
+            client=self._config.is_client,
             checks=self._config.record_checks,
             person_of=self.person_of,
         )
@@ -387,7 +382,7 @@ class Libp2pHost:
             self._nearby.announce(asks=not self._nearby.is_joined)
 
     def _members_gate(self, config: HostConfig) -> MembersGate | None:
-        if config.membership is None or config.membership.swarm.is_open:
+        if config.membership is None or config.is_open:
             return None
 
         async def call(peer: PeerId, protocol: str, body: bytes) -> bytes:
@@ -420,7 +415,7 @@ class Libp2pHost:
                 log.debug("still no bootstrap peer: %s", error)
 
     async def _meet(self, members: MembersGate) -> None:
-        """Look for members that this node met in earlier runs, and remember those that it meets now."""
+        """Dial members that this node met in earlier runs, and remember those that it meets now."""
         if not self._bootstrap:
             await greet(met_before(self._config), self._dial, members.meet)
         await keep_meeting(members.computers, self._finder.where, self._config.on_met)
@@ -472,7 +467,7 @@ class Libp2pHost:
         await self._running().connect(peer, addrs, timeout_s=stretched(_DIAL_TIMEOUT_S))
 
     async def _ask_where(self, peer: PeerId, body: bytes) -> bytes:
-        """Ask a peer that p2pd has a way to. Raises RemoteError."""
+        """Ask `WHERE` of a peer that p2pd has a way to. Raises RemoteError."""
         if not self._gate.is_presented(peer, WHERE):
             await self._gate.present(peer)
         return await self._running().call_directly(peer, WHERE, body, timeout_s=stretched(_WHERE_TIMEOUT_S))
@@ -502,39 +497,6 @@ def _nearby_key(config: HostConfig) -> bytes:
     if config.membership is None or config.is_alone or not config.finds_nearby:
         return b""
     return config.membership.swarm.founder_key or b""
-
-
-def _p2pd_arguments(config: HostConfig, identity_path: Path) -> list[str]:
-    nat = not config.is_alone
-    serves = nat and not config.dht_client
-    relays = serves and config.relays_for_others and not config.relays
-    arguments: dict[str, object] = {
-        "id": identity_path.absolute(),
-        "connManager": 1,
-        "connGrace": "20s",  # above 512 connections p2pd closes older ones of strangers, see `keep_connected`
-        "idleTimeout": "30s",
-        "relay": int(nat),
-        "relayService": int(relays),
-        "autonat": int(serves),  # AutoNAT also makes p2pd try to punch holes
-        "natPortMap": int(serves),
-    }
-    is_client = config.dht_client or bool(config.relays)
-    if config.membership is None or config.membership.swarm.is_open:  # stock peers find each other by p2pd's own DHT
-        arguments["dhtClient" if is_client else "dhtServer"] = 1
-    elif config.relays:  # p2pd takes relays only with a DHT; a client serves nobody
-        arguments["dhtClient"] = 1
-    if relays:
-        arguments |= _RELAY_LIMITS
-    if config.listen_addrs:
-        arguments["hostAddrs"] = ",".join(config.listen_addrs)
-    else:
-        arguments["noListenAddrs"] = 1
-    if config.announce_addrs:
-        arguments["announceAddrs"] = ",".join(config.announce_addrs)
-    if config.relays:  # p2pd's own search for relays takes three minutes when few are known
-        arguments |= {"autoRelay": 1, "relayDiscovery": 0, "forceReachabilityPrivate": 1}
-        arguments["trustedRelays"] = ",".join(config.relays)
-    return [f"-{name}={value}" for name, value in arguments.items()]
 
 
 def _max_streams() -> int:

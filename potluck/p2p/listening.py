@@ -187,6 +187,8 @@ _SHARED = ipaddress.ip_network("100.64.0.0/10")  # addresses inside a provider's
 
 @dataclass(frozen=True, slots=True)
 class OwnIp:
+    """An IP of one of this computer's interfaces."""
+
     ip: str
     is_inner: bool = False  # its interface leads to containers and virtual machines of this computer alone
     is_passing: bool = False
@@ -209,8 +211,8 @@ def announced_addresses(told: Iterable[str], listen: Iterable[str], own: Iterabl
     """Return the addresses to tell others, best first, relays and loopback last. Pure.
 
     Args:
-        told: by p2pd. Of all IPs of a family it tells loopback and the one that its default route has, if any.
-        listen: where the node was told to listen.
+        told: addresses from p2pd: of each family loopback and the IP of the default route, if there is one.
+        listen: addresses at which the node is configured to listen.
     """
     own = list(own)
     outer, known = outer_ips(own), {each.ip for each in own}

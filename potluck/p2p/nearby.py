@@ -2,8 +2,8 @@
 
 Nodes send each other small datagrams by IPv4 multicast that never leave the link. Each is encrypted with a key made of
 the swarm's public key and the day, so only those who have an invite or a link of the swarm learn that a node of it is
-here, and where. To others all datagrams look alike. What is heard is an address to try and nothing more: whoever is
-dialled proves its peer id, and the gate decides whether it belongs to the swarm.
+here, and where. To others all datagrams look alike. What is heard is an address to try and nothing more: a peer
+that is dialled proves its id, and the gate decides whether it belongs to the swarm.
 
     ask: "I am here. Who else is?" while a node has not joined | here: "I am here", each minute and as an answer
 """
@@ -53,7 +53,7 @@ _MAX_INTERFACES = 16
 
 
 class Datagram(Struct, frozen=True):
-    """What one datagram says. A node that nobody can dial, such as a client, has port 0."""
+    """The content of one datagram. A node that nobody can dial, such as a client, has port 0."""
 
     peer: Annotated[PeerId, Meta(pattern=r"^[1-9A-HJ-NP-Za-km-z]{1,55}\Z")]  # base58
     port: Annotated[int, Meta(ge=0, lt=1 << 16)]
@@ -87,7 +87,7 @@ def _cipher(swarm_key: bytes, day: int) -> ChaCha20Poly1305:
 
 
 class NodesNearby:
-    """Keeps where nodes of the swarm were heard: a few at each address, and the newest of all."""
+    """The places where nodes of the swarm were heard: a few at each address, and the newest of all."""
 
     def __init__(self) -> None:
         self._known: dict[PeerId, tuple[str, int, float]] = {}  # host, port, and when it was heard
@@ -129,7 +129,7 @@ def _is_dialable(source: str) -> bool:
 
 
 class DatagramRate:
-    """Limits how many datagrams are read in a second, of everybody and of each source."""
+    """A limit of the datagrams that are read in a second, from everybody and from each source."""
 
     def __init__(self) -> None:
         self._second = -1
@@ -149,10 +149,10 @@ class DatagramRate:
 
 
 class NearbySearch:
-    """Asks and answers on the local network between `start` and `close`.
+    """The search of one node on the local network, between `start` and `close`.
 
     Attributes:
-        port: at which this node can be dialled; 0: nobody has to know of it.
+        port: at which this node can be dialled; 0: it cannot.
         is_joined: a node that has joined no longer asks.
         found: where others are.
         news: set when a node was found that is new, or is elsewhere now.

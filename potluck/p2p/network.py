@@ -67,7 +67,7 @@ class Stream(Protocol):
         """Tell the peer that no more messages will be sent; the other direction stays open.
 
         Only a caller can say it: a callee's end is seen when its handler returns and the stream closes. So None from
-        `receive` tells a caller nothing about why; whoever still expects a frame must take it for a failure.
+        `receive` gives a caller no reason: a caller that still expects a frame must treat it as a failure.
         """
 
     async def close(self) -> None:
@@ -176,7 +176,7 @@ class Host(Protocol):
         """Return once the node has ended without being asked to: it is of no use until `restart`."""
 
     async def restart(self) -> None:
-        """Bring a lost node back under the same identity. Its streams are gone. Raises NetworkError."""
+        """Restart a lost node under the same identity. Its streams are gone. Raises NetworkError."""
 
     async def close(self) -> None:
         """Stop everything this node started. Idempotent."""
@@ -212,27 +212,37 @@ LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)
 
 @dataclass(frozen=True, slots=True)
 class HostConfig:
-    """A client needs nothing but `bootstrap_peers` and `dht_client`; a server names its listen addresses."""
+    """The configuration of a node. A client needs `bootstrap_peers` and `dht_client`; a server `listen_addrs`."""
 
     membership: Membership | None = None  # what the node shows; None: it lets everybody in, as in an open swarm
     identity_path: Path | None = None  # made if missing; None: a fresh identity for this run
     listen_addrs: tuple[str, ...] = LOOPBACK
-    announce_addrs: tuple[str, ...] = ()  # replaces what peers are told; empty: all listen addresses
+    announce_addrs: tuple[str, ...] = ()  # announced instead of the listen addresses; empty: those
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     dht_client: bool = False  # a client stores no records for others and is not dialled by them
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     finds_nearby: bool = False  # look for members on the local network, and be found there
-    on_news: OnNews = ignore  # told what is new of the members, to be kept; must not wait
+    on_news: OnNews = ignore  # called with new records of members, to be kept; must not wait
     on_leader: Callable[[], None] = ignore  # called when a leader's computer was heard; must not wait
-    on_met: OnAddresses = ignore  # told the full multiaddrs of members that answered, to be kept; must not wait
-    on_nearby: OnAddresses = ignore  # told whom the search of the local network has found; must not wait
+    on_met: OnAddresses = ignore  # called with full multiaddrs of members that answered; must not wait
+    on_nearby: OnAddresses = ignore  # called with what the search of the local network found; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes
-    on_waiting: OnWaiting = ignore  # told why it tries again
+    on_waiting: OnWaiting = ignore  # called with the reason why it tries again
 
     @property
     def is_alone(self) -> bool:
         """Return whether the network lies within one computer."""
         return all(map(is_loopback, (*self.listen_addrs, *self.bootstrap_peers)))
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether everybody may speak with the node, stock peers included."""
+        return self.membership is None or self.membership.swarm.is_open
+
+    @property
+    def is_client(self) -> bool:
+        """Return whether the node stores no records for others, as nobody reaches it directly."""
+        return self.dht_client or bool(self.relays)

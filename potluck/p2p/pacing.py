@@ -16,7 +16,7 @@ _BURST_S = 0.1
 
 
 class Pacer:
-    """`bytes_s` may change at any time; 0: no cap. For one event loop."""
+    """A cap on bytes a second in one event loop. `bytes_s` may change at any time; 0: no cap."""
 
     def __init__(self, bytes_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.bytes_s = bytes_s
@@ -26,7 +26,7 @@ class Pacer:
         self._timer: asyncio.TimerHandle | None = None
 
     def passes(self, num_bytes: int) -> bool:
-        """Let so many bytes through at once if nobody waits and there is room; False: `wait` for it."""
+        """Return whether so many bytes may be sent at once, and count them; if not, `wait` for them."""
         if self.bytes_s <= 0:
             return True
         if self._waiting or self._wait_s() > 0:

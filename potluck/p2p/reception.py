@@ -32,7 +32,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.wire.errors import encode_refusal
 
-_DEAF_S = 1.0
+_IGNORE_S = 1.0
 _MAX_IGNORED = 32  # requests and streams of a peer meanwhile
 _TAG, _WEIGHT = "member", 100
 
@@ -50,10 +50,10 @@ class Connections(asyncio.Protocol):
         self._order(pb.Request(type=pb.Request.DISCONNECT, disconnect=pb.DisconnectRequest(peer=peer)))
 
     def throw_out(self, peer: bytes) -> None:
-        """Note that something of a peer was ignored, and close all connections to it soon."""
+        """Count that something of a peer was ignored, and close all connections to it soon."""
         count = self._ignored[peer] = self._ignored.get(peer, 0) + 1
         if count == 1:
-            asyncio.get_running_loop().call_later(_DEAF_S, self._close_ignored, peer)
+            asyncio.get_running_loop().call_later(_IGNORE_S, self._close_ignored, peer)
         elif count > _MAX_IGNORED:
             self.close(peer)
 
@@ -143,7 +143,7 @@ async def _find_nobody(peer: PeerId) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On which terms a node deals with its peers.
+    """The terms on which a node deals with its peers.
 
     All bytes of calls and streams pass `uploads` or `downloads`; `gate` says who may call, and `budgets` how much.
     `find` connects to a peer that p2pd knows no way to, or raises RemoteError UNREACHABLE.
@@ -158,7 +158,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """Answers the calls, or serves the streams, of one protocol."""
+    """The function that answers the calls, or serves the streams, of one protocol."""
 
     run: Callable[[Any, PeerId], Awaitable[Any]]
     refuse: Refusal = encode_refusal
@@ -174,7 +174,7 @@ class Reception:
         self._gate, self._budgets, self._origins = terms.gate, terms.budgets, origins
 
     def admit(self, peer: bytes, num_bytes: int | None) -> Lease | RemoteError | None:
-        """Take a call of so many bytes, or a stream (None), from its sender's budget.
+        """Charge a call of so many bytes, or a stream (None), to its sender's budget.
 
         Return why it is refused if that is spent; None if the peer is thrown out without a word.
         """
@@ -208,7 +208,7 @@ class Reception:
             return RemoteError(Code.INTERNAL, "the peer failed; its log has the reason")
 
     async def _answer_stranger(self, body: bytes, caller: PeerId) -> bytes:
-        """Hear a presentation: a few at a time from one address, and each for a moment only. Raises RemoteError."""
+        """Run the handler of presentations: a few at a time from one address, each for a moment. Raises RemoteError."""
         try:
             async with asyncio.timeout(_PRESENT_S):
                 lease = self._budgets.present(await self._origins.of(caller), len(body), _now())
@@ -264,7 +264,7 @@ async def disconnect_strangers(
     disconnect: Callable[[PeerId], Awaitable[None]],
     ask: Callable[[PeerId], Awaitable[object]],
 ) -> None:
-    """Look at the connected peers for ever.
+    """Disconnect peers that stay unknown, and present this node to its relays, for ever.
 
     Args:
         neighbours: returns the connected peers with the far ends of their connections. Raises PotluckError.

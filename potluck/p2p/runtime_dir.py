@@ -1,6 +1,6 @@
 """A private folder for one node's Unix sockets, and the removal of what dead nodes left behind.
 
-p2pd's control socket obeys whoever can connect to it, so the folder is for its owner only. A node holds a lock inside
+p2pd's control socket obeys every process that can connect, so the folder is for its owner only. A node holds a lock in
 its folder as long as it lives; the kernel releases a killed process's lock, and the next node to start cleans up.
 """
 
@@ -24,7 +24,7 @@ _NODE_PREFIX = "node-"
 
 
 class RuntimeDir:
-    """One node's folder; `remove()` ends it."""
+    """The folder of one node's sockets; `remove()` ends it."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
@@ -88,7 +88,7 @@ def default_parent() -> Path:
 
 
 def require_private(path: Path) -> None:
-    """Let only this user into a folder. Raises NetworkError if it is somebody else's."""
+    """Close a folder to all other users. Raises NetworkError if it belongs to somebody else."""
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise NetworkError(

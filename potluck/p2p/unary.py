@@ -32,11 +32,11 @@ _UNKNOWN_PROTOCOL = "protocols not supported"  # p2pd's words
 
 
 class UnaryConnection(asyncio.Protocol):
-    """Calls peers, and answers their calls at `reception`. `ready` is done when p2pd agreed."""
+    """The connection for calls to peers and from them. `ready` is done when p2pd agreed."""
 
     def __init__(self, terms: Terms, reception: Reception) -> None:
         self._uploads, self._budgets = terms.uploads, terms.budgets
-        self._may_hear_words = isinstance(terms.gate, OpenGate)
+        self._accepts_plain_text = isinstance(terms.gate, OpenGate)
         self._reception = reception
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.handling: dict[bytes, asyncio.Task[None]] = {}
@@ -53,7 +53,7 @@ class UnaryConnection(asyncio.Protocol):
         return await self._request(request, timeout_s)
 
     async def offer(self, protocol: str, timeout_s: float) -> None:
-        """Let peers make calls of this protocol. Raises RemoteError."""
+        """Register a protocol, so that peers can call it. Raises RemoteError."""
         add = pb.AddUnaryHandlerRequest(proto=protocol, balanced=False)
         await self._request(pb.PersistentConnectionRequest(addUnaryHandler=add), timeout_s)
 
@@ -130,7 +130,7 @@ class UnaryConnection(asyncio.Protocol):
             future.set_exception(call_failure(message.daemonError.message[:300]))
         elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
             refusal = message.callUnaryResponse.error
-            future.set_exception(decode_refusal(refusal, may_be_words=self._may_hear_words))
+            future.set_exception(decode_refusal(refusal, may_be_plain_text=self._accepts_plain_text))
         else:
             future.set_result(message.callUnaryResponse.response)
 
@@ -156,7 +156,7 @@ class UnaryConnection(asyncio.Protocol):
             task.add_done_callback(lambda _: self._done(call_id, lease))
 
     def _admit(self, call_id: bytes, peer: bytes, num_bytes: int) -> Lease | None:
-        """Take a call of so many bytes from its sender's budget; if that is spent, refuse it and return None."""
+        """Charge a call of so many bytes to its sender's budget; if that is spent, refuse it and return None."""
         lease = self._reception.admit(peer, num_bytes)
         if isinstance(lease, RemoteError):
             self._respond(call_id, error=encode_refusal(lease))

@@ -127,7 +127,7 @@ def most_reply_bytes(request: CallRequest) -> int:
 
 @dataclass(slots=True)
 class PartsOfCall:
-    """Puts the parts of a split message together, within a limit of bytes. `code` is that of its refusals."""
+    """The parts of a split message, put together within a limit of bytes. `code` is that of its refusals."""
 
     max_bytes: int
     code: Code
@@ -135,7 +135,7 @@ class PartsOfCall:
     num_bytes: int = 0  # bytes that have come
 
     def add(self, body: Buffer) -> None:
-        """Take the next part. Raises RemoteError (the joiner is of no use afterwards)."""
+        """Add the next part. Raises RemoteError (the joiner is of no use afterwards)."""
         try:
             self._add(read_envelope(body))
         except WireError as error:

@@ -87,7 +87,7 @@ def _extension(value: object) -> msgpack.ExtType:
 
 
 class Metadata(Struct, frozen=True):
-    """The keys that somebody needs, of which all are optional."""
+    """The keys of a metadata map that somebody needs, all of them optional."""
 
     args_structure: Any = None
     points: float = 0.0

@@ -176,7 +176,7 @@ TTL_S = 240.0  # what Petals' peers use by default
 _UNKNOWN_TPS = 300.0  # what Petals' clients assume of a server that does not tell its speed
 _UNKNOWN_CACHE_TOKENS = 1 << 40  # Petals' clients let an unknown cache pass
 _MAX_BATCH_TOKENS = 2048  # servers take 2048 or, for grouped heads, 8192, and do not tell: 2048 suits both
-_MAX_LENGTH = 8192  # likewise; a server that takes fewer refuses the session
+_MAX_LENGTH = 8192  # servers do not tell theirs; one that takes fewer refuses the session
 
 
 def block_keys(swarm: Swarm) -> list[DhtKey]:

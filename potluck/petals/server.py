@@ -53,7 +53,7 @@ _NOMINAL_SHAPE: Final = (None, 1, 2048)
 
 
 class EngineCalls(Protocol):
-    """What the adapter may ask of the engine that it serves. All but `limits` may raise RemoteError."""
+    """The calls that the adapter makes to the engine that it serves. All but `limits` may raise RemoteError."""
 
     @property
     def limits(self) -> Limits: ...
@@ -131,7 +131,7 @@ _DTYPE_BYTES = {"float32": 4}  # others have two
 
 @dataclass(slots=True)
 class PetalsHandlers:
-    """What stock clients and servers call."""
+    """The handlers of the calls of stock clients and servers."""
 
     host: Host
     engine: EngineCalls
@@ -227,7 +227,7 @@ class StreamedCall:
         return self._parts.num_bytes
 
     def add(self, frame: Buffer) -> bool:
-        """Take the next part; only the end of the caller's side says that it was the last one."""
+        """Add the next part; only the end of the caller's side says that it was the last one."""
         self._parts.add(frame)
         return False
 

@@ -1,6 +1,6 @@
 """Messages of a Petals inference session, whose pushes between servers are left out.
 
-A server that pushes its output to the next one is told that it arrived, and the client's own copy is computed. The
+The answer to a server that pushes its output to the next one says that it arrived; the client's copy is computed. The
 order of keys is that of Petals' clients, so that recorded messages can be compared byte by byte. A session has no id:
 only pushes need one, and a server refuses an id that it still knows from a stream that broke.
 """

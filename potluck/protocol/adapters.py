@@ -39,7 +39,7 @@ def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
 
 
 class PrivateId(Struct, frozen=True):
-    """What a call says of the private adapter that it computes with."""
+    """The identity of the private adapter that a call computes with."""
 
     digest: Annotated[bytes, Meta(min_length=32, max_length=32)]  # identifies places and values
     num_values: Annotated[int, Meta(gt=0, lt=1 << 40)]

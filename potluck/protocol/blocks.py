@@ -18,7 +18,7 @@ PersonId = NewType("PersonId", str)
 
 
 class PersonOf(Protocol):
-    """Tells whose node a peer is."""
+    """A function that returns whose node a peer is."""
 
     def __call__(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         """Return the member, or None for a stranger.
@@ -29,7 +29,7 @@ class PersonOf(Protocol):
 
 
 def each_peer_a_person(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
-    """Take every peer for a person of its own, as in an open swarm."""
+    """Return every peer as a person of its own, as in an open swarm."""
     return PersonId(peer)
 
 

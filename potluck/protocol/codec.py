@@ -1,6 +1,6 @@
 """The codec of our own processes and files: msgspec structs and dataclasses as JSON, checked by their types.
 
-The pipe, the control API and files of state use it; peers speak msgpack, see `potluck.wire.message`. Whoever reads
+The pipe, the control API and files of state use it; peers speak msgpack, see `potluck.wire.message`. The reader
 limits the bytes before decoding. Fields that this version does not know are ignored: a newer one wrote them.
 """
 

@@ -12,6 +12,8 @@ _MAX_TEXT_CHARS = 500
 
 
 class Code(StrEnum):
+    """The stable code of a refusal."""
+
     BAD_REQUEST = "bad_request"  # malformed or out of range; repeating it elsewhere will not help
     NOT_SERVED = "not_served"  # these blocks are not (any more) here
     NOT_A_MEMBER = "not_a_member"  # the peer has not presented itself as a member, or was removed
@@ -61,7 +63,7 @@ DENIALS = {
 
 
 class RemoteError(PotluckError):
-    """What a peer said, or failed to say, in answer to a call; one printable line, whoever wrote it.
+    """A peer's refusal or silence in answer to a call; always one printable line.
 
     Attributes:
         denial: why it does not let this node in, if it said so by a code that this version knows.

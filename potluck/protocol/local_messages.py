@@ -7,8 +7,8 @@ computed by the engine, over a Unix socket of their user:
     gateway: HeadRows, hidden     engine: HeadRows, logits, or HeadRefusal and the end
 
 A message is two bytes with its length and the message in JSON. The numbers of `HeadRows` follow it as they lie in
-memory, so both sides know from the head's shape how many bytes to read. Whoever does not keep to this ends the
-connection.
+memory, so both sides know from the head's shape how many bytes to read. A side that does not keep to
+this loses the connection.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_ROWS = 64  # rows of one request: the decode steps of many texts, or their d
 
 
 class GatewayHead(Struct, frozen=True, tag="Hello"):
-    """The head that the gateway has."""
+    """The description of the head that the gateway has."""
 
     version: int
     swarm: str  # prefix of its names in the directory
@@ -63,16 +63,18 @@ class GatewayHead(Struct, frozen=True, tag="Hello"):
 
 
 class Ready(Struct, frozen=True, tag=True):
-    """The engine has the same head on its device."""
+    """The answer of an engine that has the same head on its device."""
 
 
 class HeadRows(Struct, frozen=True, tag="Rows"):
-    """Hidden states [rows, hidden_size] follow, or their logits [rows, vocabulary], in the head's number format."""
+    """The announcement of hidden states [rows, hidden_size], or of logits [rows, vocabulary], in the head's format."""
 
     rows: int
 
 
 class HeadRefusal(Struct, frozen=True, tag="Refused"):
+    """The reason why the engine computes no logits."""
+
     reason: str
 
 

@@ -40,16 +40,16 @@ def choice_tokens(num_layers: int) -> int:
 
 
 class Caller(Struct, frozen=True, omit_defaults=True):
-    """What a caller says of itself on each opening message; all of it optional."""
+    """The optional statements of a caller about itself on each opening message."""
 
     adapter: Name | None = None  # LoRA name
     revision_digest: Text | None = None  # demanded `span_digest` of the weights; refuse if it differs
-    receipt: SignedReceipt | None = None  # in stateless calls: for the calls before
+    receipt: SignedReceipt | None = None  # receipt for the calls before, in stateless calls
     private: PrivateId | None = None  # an adapter that this person brought to this server
 
 
 class Target(Struct, frozen=True):
-    """What the first frame of a request says, whatever else it asks for."""
+    """The part that the first frame of every request has."""
 
     prefix: Name
     span: Span
@@ -106,13 +106,13 @@ class BackwardRequest(Struct, frozen=True, omit_defaults=True):
 
 
 class Timing(Struct, frozen=True, array_like=True):
-    """What a server says about a call it computed; zero where it says nothing."""
+    """The statements of a server about a call that it computed; zero where it says nothing."""
 
     queue_ms: Amount = 0.0
     compute_ms: Amount = 0.0
     cache_tokens_left: Count | None = None
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
-    tab: TabName | None = None  # name of the tab to sign receipts for; told once
+    tab: TabName | None = None  # name of the tab to sign receipts for; sent once
 
 
 class TensorReply(Struct, frozen=True, omit_defaults=True):
@@ -129,7 +129,7 @@ class TensorReply(Struct, frozen=True, omit_defaults=True):
 
 
 class ChoicesRequest(Struct, frozen=True, omit_defaults=True):
-    """Asks which experts a server chose for the first tokens of one row of a session."""
+    """A question which experts a server chose for the first tokens of one row of a session."""
 
     session_id: Text
     row: Rows
@@ -157,7 +157,7 @@ class SessionOpening(Struct, frozen=True, omit_defaults=True):
 
 
 class PushLink(Struct, frozen=True, omit_defaults=True):
-    """Tells a server of a session which other server it pushes its outputs to, or gets its inputs from."""
+    """The other server to which a server of a session pushes its outputs, or from which it gets its inputs."""
 
     peer: Annotated[PeerId, PRINTABLE]  # the other server
     secret: Secret  # known to the client and these two servers
@@ -203,7 +203,10 @@ class StepRequest(Struct, frozen=True, omit_defaults=True):
 
 
 class StepReply(Struct, frozen=True, omit_defaults=True):
-    """Shapes: hidden as in the request, or only as many of its last tokens as were asked for; no tokens if dropped."""
+    """The answer to a step.
+
+    Shapes: hidden as in the request, or only as many of its last tokens as were asked for; no tokens if dropped.
+    """
 
     hidden: Tensor
     timing: Timing = Timing()
@@ -224,19 +227,19 @@ class Pushed(Struct, frozen=True, omit_defaults=True):
 
 
 class PushOpening(Struct, frozen=True):
-    """Opens a stream of pushes from one server of a session to the next."""
+    """The opening of a stream of pushes from one server of a session to the next."""
 
     secret: Secret
 
 
 class Settlement(Struct, frozen=True):
-    """Brings the last receipt of a session or of some calls, which no later message carries."""
+    """The last receipt of a session or of some calls, which no later message carries."""
 
     receipt: SignedReceipt
 
 
 class QuoteRequest(Struct, frozen=True, omit_defaults=True):
-    """What would a new session of `rows` rows through `span` cost now? Asks to keep memory for it for a moment."""
+    """A question what a new session of `rows` rows through `span` costs now. It asks to keep memory for a moment."""
 
     prefix: Name
     span: Span
@@ -256,7 +259,7 @@ class Quote(Struct, frozen=True, omit_defaults=True):
 
 
 class ServerInfo(Struct, frozen=True, omit_defaults=True):
-    """What a server says of itself."""
+    """The description of a server by itself."""
 
     version: str  # version of its software
     free_tokens: int  # tokens through its whole span

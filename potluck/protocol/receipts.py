@@ -46,12 +46,12 @@ Sign = Callable[[bytes], bytes]
 
 
 class ReceiptError(PotluckError):
-    """Bytes that are no receipt to be believed."""
+    """An error in bytes that should be a receipt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done so far. Tokens count every row."""
+    """The work of a tab so far. Tokens count every row."""
 
     forward: int = 0  # parameter-tokens: tokens x parameters of the blocks they passed
     backward: int = 0  # parameter-tokens

@@ -23,7 +23,7 @@ _Format = Annotated[str, Meta(min_length=1, max_length=32)]
 
 
 class ServerState(IntEnum):
-    """The numbers are those of Petals' records."""
+    """The state of a server, with the numbers of Petals' records."""
 
     OFFLINE = 0
     JOINING = 1
@@ -65,7 +65,7 @@ class NumberFormat(Struct, frozen=True, array_like=True):
 
 
 class ServerRecord(Struct, frozen=True, array_like=True):
-    """Everything about a server that changes rarely.
+    """The part of a server's announcement that changes rarely.
 
     `span` is what is served now: contiguous, never empty; while nothing is yet (JOINING), the same as `target`.
     """
@@ -110,7 +110,7 @@ class ServerRecord(Struct, frozen=True, array_like=True):
 
 
 class Heartbeat(Struct, frozen=True, array_like=True):
-    """Everything about a server that changes often."""
+    """The part of a server's announcement that changes often."""
 
     peer_id: PeerId
     state: ServerState

@@ -54,7 +54,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """What everybody may know of a swarm.
+    """The description of a swarm that everybody may know.
 
     Raises:
         UsageError: the model, its revision or the digest of its files could be taken for a path.

@@ -48,7 +48,7 @@ def faded(known_s: float, latest_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Says how long to wait for an answer before a probe, and how long `probes` in a row may stay unanswered."""
+    """The wait for an answer before a probe, and for how long `probes` in a row may stay unanswered."""
 
     silence_s: float
     probe_s: float  # wait for each probe
@@ -101,7 +101,7 @@ class Pace:
 
     @property
     def is_slow(self) -> bool:
-        """Tell whether recent steps are clearly slower than promised."""
+        """Return whether recent steps are clearly slower than promised."""
         return self.seen_s > self.slow_s and len(self.recent_s) >= _STEPS_TO_JUDGE
 
     @property
@@ -110,7 +110,7 @@ class Pace:
         return min(self.seen_s / self.promised_s, _MAX_RATIO) if self.promised_s > 0 else 1.0
 
     def is_due(self, now: float) -> bool:
-        """Tell whether to look for a faster server now; each due time is reported once."""
+        """Return whether to look for a faster server now; each due time is reported once."""
         if self._look_at is None:
             self._look_at = now + _LOOK_EVERY_S
         if len(self.recent_s) < _STEPS_TO_JUDGE or (now < self._look_at and not self._is_first_alarm()):
@@ -120,7 +120,7 @@ class Pace:
         return True
 
     def is_worth(self, cost_s: float) -> bool:
-        """Tell whether to move to a server where a step costs `cost_s`."""
+        """Return whether to move to a server where a step costs `cost_s`."""
         return cost_s <= min(_WORTH * self.seen_s, self.seen_s - _MIN_GAIN_S)
 
     def _is_first_alarm(self) -> bool:
@@ -156,6 +156,8 @@ Parts = tuple[tuple[PeerId, Span], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
+    """A route and until when its servers are likely to have the beginning."""
+
     parts: Parts
     until_s: float
 
@@ -167,7 +169,7 @@ class Affinity:
         self._routes: OrderedDict[bytes, _Memory] = OrderedDict()  # fingerprint of a beginning -> its route
 
     def remember(self, chain: Sequence[bytes], parts: Parts, now: float) -> None:
-        """Note that the servers of `parts` computed a prompt with these fingerprints."""
+        """Record that the servers of `parts` computed a prompt with these fingerprints."""
         for key in chain:
             self._routes[key] = _Memory(parts, now + _LIVES_S)
             self._routes.move_to_end(key)

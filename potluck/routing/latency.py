@@ -48,32 +48,32 @@ def between_servers(servers: Sequence[LiveServer], rtts_s: Floats, ones: Ints, o
         ones, others: the pairs, as places in `servers`.
     Returns: one value for each pair, never more than the way through the client.
     """
-    said = _said(servers)
+    measured = _measured(servers)
     least, most = np.abs(rtts_s[ones] - rtts_s[others]), rtts_s[ones] + rtts_s[others]
-    legs, other_legs = said[:, ones], said[:, others]
+    legs, other_legs = measured[:, ones], measured[:, others]
     with np.errstate(invalid="ignore"):  # two unknown legs
         differences = np.abs(legs - other_legs)
     differences[~np.isfinite(differences)] = 0.0
     below = np.maximum(differences.max(axis=0, initial=0.0), least)
     above = (legs + other_legs).min(axis=0, initial=np.inf)
     guessed = np.where(above < most, np.maximum((below + above) / 2, below), most)
-    direct = said[ones, others]
+    direct = measured[ones, others]
     found: Floats = np.clip(np.where(np.isfinite(direct), direct, guessed), least, most)
     pushes = np.array([server.record.is_ours for server in servers], np.bool_)
     return np.where(pushes[ones] & pushes[others], found, most)
 
 
-def _said(servers: Sequence[LiveServer]) -> Floats:
+def _measured(servers: Sequence[LiveServer]) -> Floats:
     """Return the larger measurement of each two servers, infinite where there is none, [servers, servers]."""
     index = {server.peer_id: row for row, server in enumerate(servers)}
-    said = np.full((len(servers), len(servers)), -np.inf)
+    measured = np.full((len(servers), len(servers)), -np.inf)
     for row, server in enumerate(servers):
         for other, ping_s in server.heartbeat.pings_s.items():
             column = index.get(other)
             if column is not None and column != row:
-                said[row, column] = ping_s
-    said = np.maximum(said, said.T)
-    return np.where(np.isfinite(said), said, np.inf)
+                measured[row, column] = ping_s
+    measured = np.maximum(measured, measured.T)
+    return np.where(np.isfinite(measured), measured, np.inf)
 
 
 def _tighten(bounds: dict[PeerId, tuple[float, float]], peer: PeerId, one_s: float, other_s: float) -> None:

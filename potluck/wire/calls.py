@@ -36,7 +36,7 @@ CallRequest = ForwardRequest | BackwardRequest
 
 
 class CallCoding(Protocol):
-    """Reads one stateless call from its frames and writes its answer; `RequestJoiner` does so for peers of Potluck."""
+    """A reader of one stateless call and writer of its answer; `RequestJoiner` is that of Potluck."""
 
     @property
     def num_bytes(self) -> int: ...
@@ -51,7 +51,7 @@ class CallCoding(Protocol):
 
 
 class RequestJoiner(PartJoiner):
-    """Reads a request of one frame or more, and writes its answer, at the server."""
+    """The reader of a request of one frame or more, and writer of its answer, at the server."""
 
     def __init__(self, kind: type[ForwardRequest] | type[BackwardRequest], limits: Limits) -> None:
         self._kind: type[CallRequest] = kind
@@ -90,7 +90,7 @@ class RequestJoiner(PartJoiner):
 
 
 class ReplyJoiner(PartJoiner):
-    """Reads the answer to `request`, of one frame or more, at the client."""
+    """The reader of the answer to `request`, of one frame or more, at the client."""
 
     def __init__(self, request: CallRequest) -> None:
         self._shapes = reply_shapes(request)
@@ -142,7 +142,7 @@ def decode_choices(body: Buffer, tokens: int, *, num_layers: int) -> Tensor:
 
 
 class _Start(Target, frozen=True, kw_only=True):
-    """What the first frame of an upload says."""
+    """The first frame of an upload."""
 
     layout: AdapterLayout
 
@@ -155,7 +155,7 @@ def digest_of(layout: AdapterLayout, values: Buffer) -> bytes:
 
 
 class UploadJoiner(PartJoiner):
-    """Reads an upload of one frame or more at the server."""
+    """The reader of an upload of one frame or more, at the server."""
 
     def __init__(self, limits: Limits, *, max_bytes: int) -> None:
         """Set the limits; `max_bytes` is that of the values."""

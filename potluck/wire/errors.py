@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class WireError(Exception):
-    """Bytes that break the protocol. Becomes a RemoteError at the edge of this package."""
+    """An error in bytes that break the protocol. It becomes a RemoteError at the edge of this package."""
 
     def __init__(self, message: str, code: Code | None = None) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ def refusing(
 _HEAD_BYTES: Final = 24
 _START, _REST = b"\1\0\0\0", b"\xff" * 8 + bytes(8)
 _CODE, _TEXT, _RETRY_AFTER_S, _DENIAL = 48, 49, 50, 51
-_Said = tuple[str, str, Annotated[float, Meta(ge=0, le=1e15)] | None, str]
+_RefusalFields = tuple[str, str, Annotated[float, Meta(ge=0, le=1e15)] | None, str]
 _FIELD_1: Final = re.compile(rb"\A\n[\x80-\xff]*[\x00-\x7f]")  # its tag and length
 _FOR_NOW: Final = re.compile(r"out of memory|could not allocate|timeout|cancelled|\A\Z", re.IGNORECASE)
 
@@ -79,13 +79,13 @@ def encode_refusal(error: RemoteError) -> bytes:
     return _START + len(said).to_bytes(4, "little") + _REST + said
 
 
-def decode_refusal(body: Buffer, *, may_be_words: bool) -> RemoteError:
+def decode_refusal(body: Buffer, *, may_be_plain_text: bool) -> RemoteError:
     """Read what a peer sent as a refusal; never raises. An unknown code reads as INTERNAL.
 
     Args:
-        may_be_words: the swarm is open, so the peer may be a stock one.
+        may_be_plain_text: the swarm is open, so the peer may be a stock one.
     """
-    if may_be_words and body[:1] != _START[:1]:
+    if may_be_plain_text and body[:1] != _START[:1]:
         words = _FIELD_1.sub(b"", bytes(body)).decode(errors="replace")
         return RemoteError(Code.BUSY if _FOR_NOW.search(words) else Code.REFUSED, words)
     try:
@@ -93,7 +93,7 @@ def decode_refusal(body: Buffer, *, may_be_words: bool) -> RemoteError:
             raise ValueError("another layout")
         fields = msgspec.msgpack.decode(body[_HEAD_BYTES:], type=dict[int, Any])
         said = fields.get(_CODE, ""), fields.get(_TEXT, ""), fields.get(_RETRY_AFTER_S), fields.get(_DENIAL, "")
-        code, text, retry_after_s, denial = msgspec.convert(said, _Said)
+        code, text, retry_after_s, denial = msgspec.convert(said, _RefusalFields)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         return RemoteError(Code.BAD_REPLY, f"an unreadable refusal: {error}")
     known = next((each for each in Code if each == code), Code.INTERNAL)

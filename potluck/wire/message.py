@@ -116,7 +116,7 @@ def split(pieces: Iterable[Buffer]) -> Iterator[tuple[Buffer, ...]]:
 
 
 class PartJoiner:
-    """Puts the frames of one message together, up to `max_bytes`. What does not fit is refused with `code`."""
+    """The frames of one message, put together up to `max_bytes`. What does not fit is refused with `code`."""
 
     def __init__(self, code: Code, *, max_bytes: int) -> None:
         self.num_bytes = 0  # size of the whole message
@@ -126,7 +126,7 @@ class PartJoiner:
         self.body: Buffer = b""
 
     def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the message is whole. Raises RemoteError."""
+        """Add the next frame and return whether the message is whole. Raises RemoteError."""
         try:
             self._add(frame)
         except WireError as error:

@@ -8,8 +8,8 @@
 A few values of a token are a hundred times larger than the others; a scale that they share with others would cost these
 all their digits. Everything is a power of two times a small integer, so decoding rounds nothing: it gives the same bits
 on every machine, in float32, bfloat16 and float16. What was packed once is packed again without loss. So both ends of a
-link take the decoded values for the output, and whoever keeps, signs, repeats or forwards hidden states needs to know
-nothing of how they travelled.
+link take the decoded values for the output, and code that keeps, signs, repeats or forwards hidden states needs to
+know nothing of how they travelled.
 
 Gradients are rounded up or down by chance (`pack_gradient`), so that on the average nothing is lost: training adds up
 many of them, and what always rounds the same way would add up, too. They need not be packed again without loss.
@@ -53,7 +53,7 @@ class Packed(NamedTuple):
 
 
 def can_pack(hidden_size: int) -> bool:
-    """Tell whether tokens of this size have whole blocks, and more values than outliers."""
+    """Return whether tokens of this size have whole blocks, and more values than outliers."""
     return hidden_size % (2 * _BLOCK) == 0 and 0 < hidden_size <= 1 << 15
 
 

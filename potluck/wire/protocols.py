@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 SESSION: Final = "Potluck.session"  # stream: an opening, then steps
 FORWARD: Final = "Potluck.forward"  # stream: one request, one answer, each in one frame or more
-BACKWARD: Final = "Potluck.backward"  # likewise
+BACKWARD: Final = "Potluck.backward"  # stream, as FORWARD
 PUSH: Final = "Potluck.push"  # stream: a secret, its acceptance, then outputs for the next server of a session
 ADAPTER: Final = "Potluck.adapter"  # stream: a private adapter in one frame or more, then an empty answer
 QUOTE: Final = "Potluck.quote"  # unary, like those below
@@ -30,7 +30,7 @@ _Address = Annotated[str, Meta(max_length=256, pattern=r"^(/[A-Za-z0-9.:%_-]+)*\
 
 
 class DialBack(Struct, frozen=True, omit_defaults=True):
-    """The caller's own addresses, without its peer id.
+    """A question whether the callee reaches the caller at its own addresses, which have no peer id.
 
     `seen_as` is the callee's address as the caller sees it: with one, the callee is asked to stay for a moment, so
     that the caller's relay opens (see `Libp2pHost.dial_anew`).
@@ -41,7 +41,7 @@ class DialBack(Struct, frozen=True, omit_defaults=True):
 
 
 class Reachable(Struct, frozen=True):
-    """Says whether the callee reached the caller at one of the addresses."""
+    """The answer whether the callee reached the caller at one of the addresses."""
 
     is_reachable: bool
 
@@ -53,7 +53,7 @@ MANIFEST = ""
 
 
 class PieceRequest(Struct, frozen=True):
-    """Asks for one piece. `weights`: digest of the manifest."""
+    """A request for one piece of a file. `weights`: digest of the manifest."""
 
     weights: Annotated[bytes, Meta(min_length=32, max_length=32)]
     file: Annotated[str, Meta(max_length=200)]

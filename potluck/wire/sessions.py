@@ -22,7 +22,7 @@ encode_step = encode_step_reply = encode_tensors
 
 
 class SessionCoding(Protocol):
-    """Writes and reads the messages of a session, as this module does for peers of Potluck."""
+    """A writer and reader of the messages of a session; this module is that of Potluck."""
 
     def encode_step(self, request: StepRequest, /) -> tuple[Buffer, ...]: ...
 

@@ -338,7 +338,7 @@ class FakeStream:
     async def send_error(self, refusal: bytes) -> None:
         self._require_open()
         assert self._other is not None
-        self._other._deliver(decode_refusal(refusal, may_be_words=True), self._delay_s)
+        self._other._deliver(decode_refusal(refusal, may_be_plain_text=True), self._delay_s)
 
     async def end(self) -> None:
         if self._is_caller:
@@ -439,7 +439,7 @@ async def _answer(
             raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
         outcome: bytes | RemoteError = result
     except RemoteError as error:
-        outcome = decode_refusal(refuse(error), may_be_words=True)
+        outcome = decode_refusal(refuse(error), may_be_plain_text=True)
     except asyncio.CancelledError:
         outcome = RemoteError(Code.UNREACHABLE, "the connection broke")
     except Exception as error:

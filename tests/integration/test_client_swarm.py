@@ -60,7 +60,7 @@ def test_prefix_tuning_trains_and_generates_as_on_a_local_model(
         plain = model.generate(input_ids=ids[:2, :9], **GREEDY)
         for each in (model, copy.deepcopy(local)):
             torch.manual_seed(0)
-            prefixed = get_peft_model(each, PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=5))
+            prefixed = get_peft_model(each, PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=5)).train()
             prefixed.zero_grad()
             prefixed(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss.backward()
             gradients += [parameter.grad for parameter in prefixed.parameters() if parameter.grad is not None]

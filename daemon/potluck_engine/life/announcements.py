@@ -18,7 +18,7 @@ from potluck_control.processes.launch_spec import LaunchSpec
 from potluck.allowance import stretched
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory.announcer import Announcer
-from potluck.p2p.joining import TryAgainError, patiently
+from potluck.p2p.joining import TryAgainError, with_retries
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.sentences import sentence
@@ -75,7 +75,7 @@ class Announcements:
         if not self.target.covers(service.blocks.span):
             self.target = service.blocks.span
         self._update()
-        await patiently(self.wait_announced, patience_s=math.inf, on_waiting=self.node.on_waiting)
+        await with_retries(self.wait_announced, patience_s=math.inf, on_waiting=self.node.on_waiting)
         await self.stop_beating()
         self._beating = start_task(keep_running("sending heartbeats", self._beat))
 

@@ -1,4 +1,4 @@
-"""The file of memberships: what leaders decide is kept before it is told, by one process at a time."""
+"""Files of memberships: a decision is stored before it is sent, by one process at a time; members found lately."""
 
 import multiprocessing
 import os
@@ -9,8 +9,9 @@ import pytest
 from helpers.members import people
 
 from potluck.errors import UsageError
+from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite
-from potluck.membership.joined import JoinedSwarms, chosen_swarm
+from potluck.membership.joined import MAX_ADDRESSES, MAX_PEERS, JoinedSwarms, MetPeers, chosen_swarm, merged
 from potluck.membership.leadership import seats
 from potluck.membership.membership import Membership
 from potluck.membership.records import Confirm, Remove, Seats, read_all
@@ -154,3 +155,44 @@ def test_a_further_computer_signs_with_its_own_key_which_is_never_in_the_file(tm
     assert laptop.read()["home"].machine_seed is None
     assert isinstance(loaded, Membership)
     assert read_all(loaded.records)
+
+
+PEERS = [Identity.generate().peer_id for _ in range(MAX_PEERS + 2)]
+
+
+def address_of(peer: int, port: int = 1) -> str:
+    return f"/ip4/192.0.2.{peer}/tcp/{port}/p2p/{PEERS[peer]}"
+
+
+def test_the_newest_come_first_and_a_peer_is_known_by_its_new_addresses() -> None:
+    assert merged([address_of(1, 7)], [address_of(0), address_of(1)]) == (address_of(1, 7), address_of(0))
+
+
+def test_few_addresses_of_few_peers_are_kept_and_nothing_that_is_no_address() -> None:
+    many = [address_of(peer, port) for peer in range(MAX_PEERS + 2) for port in (1, 2, 3)]
+    kept = merged(["nonsense", *many], ())
+    assert len(kept) == MAX_PEERS * MAX_ADDRESSES
+    assert kept[:2] == (address_of(0, 1), address_of(0, 2))
+
+
+def test_what_was_met_is_found_again_until_the_swarm_is_left(tmp_path: Path) -> None:
+    met = MetPeers(tmp_path / "met.json")
+    met.remember("home", [address_of(0)])
+    met.remember("work", [address_of(1)])
+    met.remember("home", [address_of(2)])
+    assert MetPeers(tmp_path / "met.json").load() == {"home": (address_of(2), address_of(0)), "work": (address_of(1),)}
+    met.forget("home")
+    assert met.load() == {"work": (address_of(1),)}
+
+
+def test_a_damaged_file_is_repaired_from_its_copy_or_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "met.json"
+    met = MetPeers(path)
+    met.remember("home", [address_of(0)])
+    path.write_bytes(b"")
+    assert met.load() == {"home": (address_of(0),)}
+    path.write_bytes(b"{}x")
+    path.with_name("met.json.copy").write_bytes(b"")
+    assert met.load() == {}
+    met.remember("home", [address_of(1)])
+    assert met.load() == {"home": (address_of(1),)}

@@ -71,9 +71,9 @@ async def test_an_error_frame_has_a_limit_of_its_own() -> None:
 
 @pytest.mark.parametrize("body", [b"\x0a", b"\x0a\xff\xff", b"\x0a\x7fx", b"\xff" * 20, b"\x0a\x02\xff\xfe"])
 async def test_words_in_an_error_frame_break_the_protocol_unless_the_peer_may_be_a_stock_one(body: bytes) -> None:
-    for may_hear_words, code in ((True, Code.REFUSED), (False, Code.BAD_REPLY)):
+    for accepts_plain_text, code in ((True, Code.REFUSED), (False, Code.BAD_REPLY)):
         stream, _ = make()
-        stream.may_hear_words = may_hear_words
+        stream.accepts_plain_text = accepts_plain_text
         stream.data_received(b"\x05hello" + frame(body, 1))
         assert await received(stream) == [code]
 

@@ -10,7 +10,15 @@ from potluck.allowance import MAX_STRETCH, stretch
 from potluck.errors import NetworkError
 from potluck.membership.membership import Membership
 from potluck.p2p.finding import useful, ways_in
-from potluck.p2p.joining import FIRST_DELAY_S, MAX_DELAY_S, TryAgainError, any_of, delays_s, patiently, verdict
+from potluck.p2p.joining import (
+    FIRST_DELAY_S,
+    MAX_DELAY_S,
+    TryAgainError,
+    delays_s,
+    joining_error,
+    until_one_succeeds,
+    with_retries,
+)
 from potluck.p2p.network import HostConfig
 from potluck.protocol.codes import Code, Denial, RemoteError
 from potluck.protocol.swarm import Swarm
@@ -47,7 +55,7 @@ class Door:
 
 async def attempt(door: Door, patience_s: float) -> tuple[str, list[str], float]:
     clock, said = Clock(), list[str]()
-    result = await patiently(door, patience_s=patience_s, on_waiting=said.append, clock=clock, sleep=clock.sleep)
+    result = await with_retries(door, patience_s=patience_s, on_waiting=said.append, clock=clock, sleep=clock.sleep)
     return result, said, clock.now_s
 
 
@@ -87,10 +95,10 @@ async def test_what_waiting_does_not_help_is_raised_at_once() -> None:
 
 
 async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one_and_nobody_to_ask_is_no_failure() -> None:
-    assert await any_of([asyncio.Event().wait(), Door(SILENT)(), Door()()], grace_s=0.0) == [SILENT]
-    assert await any_of([], grace_s=0.0) == []
+    assert await until_one_succeeds([asyncio.Event().wait(), Door(SILENT)(), Door()()], grace_s=0.0) == [SILENT]
+    assert await until_one_succeeds([], grace_s=0.0) == []
     with pytest.raises(TryAgainError, match="2 tried") as caught:
-        await any_of([Door(DEAD)(), Door(DEAD)()], grace_s=0.0)
+        await until_one_succeeds([Door(DEAD)(), Door(DEAD)()], grace_s=0.0)
     assert isinstance(caught.value.__cause__, ExceptionGroup)
     assert caught.value.__cause__.exceptions == (DEAD, DEAD)
 
@@ -114,7 +122,7 @@ DEAD = NetworkError("connection refused")
 def test_an_answer_says_more_than_silence_and_only_a_refusal_is_final(
     failures: list[Exception], text: str, is_hopeful: bool
 ) -> None:
-    error = verdict(failures)
+    error = joining_error(failures)
     assert text in error.message
     assert error.hint
     assert isinstance(error, TryAgainError) is is_hopeful

@@ -53,7 +53,7 @@ def test_a_refusal_is_one_printable_line_in_both_directions_and_in_every_encodin
         encode_refusal(RemoteError(Code.BUSY, f"{hostile} later")),
         f"{hostile} as text".encode(),
     ):
-        error = decode_refusal(body, may_be_words=True)
+        error = decode_refusal(body, may_be_plain_text=True)
         assert is_printable(error.message, 500), error.message
         assert describe(error).isprintable()
 

@@ -92,10 +92,10 @@ VERSION_1_OPENING = bytes.fromhex(
 
 
 def test_a_refusal_survives_with_its_code_and_time() -> None:
-    error = decode_refusal(REFUSAL, may_be_words=False)
+    error = decode_refusal(REFUSAL, may_be_plain_text=False)
     assert (error.code, error.message, error.retry_after_s) == (Code.BUSY, "full", 1.5)
     long = encode_refusal(RemoteError(Code.DRAINING, "x" * 1000))
-    assert decode_refusal(long, may_be_words=True).message == "x" * 500
+    assert decode_refusal(long, may_be_plain_text=True).message == "x" * 500
 
 
 def test_peers_of_two_versions_tell_each_other_so() -> None:
@@ -103,7 +103,7 @@ def test_peers_of_two_versions_tell_each_other_so() -> None:
     assert REFUSAL == VERSION_1_REFUSAL
     with pytest.raises(RemoteError) as refusal:
         decode_step(VERSION_1_OPENING, limits=LIMITS, first=True)
-    told = decode_refusal(encode_refusal(refusal.value), may_be_words=False)
+    told = decode_refusal(encode_refusal(refusal.value), may_be_plain_text=False)
     assert (told.code, told.message) == (Code.WRONG_VERSION, refusal.value.message)
 
 
@@ -120,13 +120,13 @@ def test_peers_of_two_versions_tell_each_other_so() -> None:
     ids=["words", "framed", "long", "no memory", "no words", "nothing"],
 )
 def test_words_are_a_refusal_of_a_stock_peer_and_break_our_own_protocol(body: bytes, code: Code, text: str) -> None:
-    error = decode_refusal(body, may_be_words=True)
+    error = decode_refusal(body, may_be_plain_text=True)
     assert error.code is code
     assert error.message.startswith(text)
-    assert decode_refusal(body, may_be_words=False).code is Code.BAD_REPLY
+    assert decode_refusal(body, may_be_plain_text=False).code is Code.BAD_REPLY
 
 
-@pytest.mark.parametrize("may_be_words", [True, False])
+@pytest.mark.parametrize("may_be_plain_text", [True, False])
 @pytest.mark.parametrize(
     ("body", "code", "text"),
     [
@@ -138,18 +138,18 @@ def test_words_are_a_refusal_of_a_stock_peer_and_break_our_own_protocol(body: by
     ],
     ids=["a version", "cut short", "no UTF-8", "no text", "an unknown code"],
 )
-def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str, may_be_words: bool) -> None:
-    error = decode_refusal(body, may_be_words=may_be_words)
+def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str, may_be_plain_text: bool) -> None:
+    error = decode_refusal(body, may_be_plain_text=may_be_plain_text)
     assert error.code is code
     assert error.message.startswith(text)
 
 
 def test_a_denial_is_read_as_our_own_sentence_and_one_that_is_not_known_as_the_peers_words() -> None:
     sent = encode_refusal(RemoteError(Code.BUSY, Denial.UNCONFIRMED))
-    told = decode_refusal(sent, may_be_words=False)
+    told = decode_refusal(sent, may_be_plain_text=False)
     assert (told.code, told.denial) == (Code.BUSY, Denial.UNCONFIRMED)
     assert told.sentence == RemoteError(Code.BUSY, Denial.UNCONFIRMED).sentence
-    newer = decode_refusal(sent.replace(b"unconfirmed", b"another_one"), may_be_words=False)
+    newer = decode_refusal(sent.replace(b"unconfirmed", b"another_one"), may_be_plain_text=False)
     assert (newer.denial, newer.sentence) == (None, verbatim(told.message))
 
 
