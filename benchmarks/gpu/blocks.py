@@ -84,7 +84,7 @@ def random_blocks(
         quantize_block(layer, quantization)
     weights = SpanWeights(decoder.layers, sizes, first_block=0, device=device, room=room)
     for index, digest in enumerate(digests):
-        weights.take(index, digest, ReadTensors())
+        weights.place_block(index, digest, ReadTensors())
     weights.finish()
     blocks = BlockSpan(
         decoder, decoder.layers, Span(0, shape.num_blocks), digests, weights, model_config=decoder.config

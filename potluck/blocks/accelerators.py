@@ -85,8 +85,8 @@ def limit_threads() -> None:
 
 
 def made_current(device: torch.device) -> AbstractContextManager[object]:
-    """Make this the thread's device in the body. Whatever runs layers needs it: Triton's kernels are launched on the
-    current device, which is the first in a new thread, while torch's own run where their tensors are.
+    """Make this the thread's device within the context. Callers that run layers need it: Triton launches kernels on the
+    current device, which is the first in a new thread, while torch's own kernels run where their tensors are.
     """
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
@@ -110,7 +110,7 @@ def is_lost(device: torch.device) -> bool:
             torch.cuda.current_stream(device).synchronize()
         else:
             synchronize(device)
-    except Exception:  # the context returns its first error, of whatever class, for ever
+    except Exception:  # the context returns its first error, of any class, for ever
         return True
     return False
 
@@ -129,13 +129,13 @@ def trim_memory(device: torch.device) -> None:
 
 
 def release_memory(device: torch.device) -> None:
-    """Return what nothing uses of a device, with everything that libraries and caches keep of it for later.
+    """Return all unused memory of a device, with everything that libraries and caches keep of it for later.
 
     Nothing may compute there meanwhile, and no CUDA graph may be kept: graphs use such memory without holding it.
     """
     for kept in _kept:
         kept.cache_clear()
-    gc.collect()  # what ended, or failed, may hold tensors in cycles
+    gc.collect()  # finished and failed work may hold tensors in cycles
     if device.type == "cuda":
         torch._C._cuda_clearCublasWorkspaces()  # 32 MiB on Hopper for each thread and stream that multiplied
         torch._C._host_emptyCache()
@@ -143,7 +143,7 @@ def release_memory(device: torch.device) -> None:
 
 
 def keep_until_release(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Have a function keep all tensors that it returns until `release_memory`, because CUDA graphs read them."""
+    """Make a function keep all tensors that it returns until `release_memory`, because CUDA graphs read them."""
     kept = cache(make)
     _kept.append(kept)
     return kept
@@ -166,7 +166,7 @@ def pin(memory: Tensor, device: torch.device) -> None:
     Memory that torch allocates pinned has a power of two of bytes, and never goes back to the system.
     """
     cudart: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-    with made_current(device):  # else a context on another GPU may be made
+    with made_current(device):  # otherwise a context on another GPU may be made
         if int(cudart.cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)) == 0:
             weakref.finalize(memory.untyped_storage(), _unpin, cudart, memory.data_ptr(), device).atexit = False
             return

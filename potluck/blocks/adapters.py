@@ -36,9 +36,7 @@ _ALL = slice(None)
 
 
 class _Addition(NamedTuple):
-    """The two matrices of one layer: down [rank, in_features], up [out_features, rank], with the blocks' dtype and
-    device.
-    """
+    """The two matrices of one layer: down [rank, in_features], up [out_features, rank], in the blocks' dtype."""
 
     down: Tensor
     up: Tensor
@@ -47,7 +45,7 @@ class _Addition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PrivateAdapter:
-    """An adapter that a caller brought.
+    """An adapter that a caller uploaded.
 
     Attributes:
         values: [layout.num_values], in the caller's dtype, on the blocks' device.
@@ -57,12 +55,12 @@ class PrivateAdapter:
     values: Tensor
 
     def cut(self, span: Span) -> PrivateAdapter:
-        """Return its part for some blocks, which shares its memory."""
+        """Return the part for some blocks, which shares the memory."""
         layout, where = self.layout.cut(span)
         return PrivateAdapter(layout, self.values[where])
 
     def additions(self) -> dict[LayerPlace, _Addition]:
-        """Return what it adds to layers."""
+        """Return the additions to layers, by their places."""
         return {
             LayerPlace(place.block, place.name): _Addition(
                 down.view(place.rank, place.in_features), up.view(place.out_features, place.rank), place.scale
@@ -72,7 +70,7 @@ class PrivateAdapter:
         }
 
     def fill(self, cache: KvCache, rows: int, dtype: torch.dtype) -> KvCache:
-        """Put its trained keys and values, if any, before the first tokens of an empty cache of its blocks."""
+        """Put trained keys and values, if there are any, before the first tokens of an empty cache of its blocks."""
         prefixes = [each for each in self._matrices() if isinstance(each[0], PrefixPlace)]
         for layer, (place, keys, values) in enumerate(prefixes):
             shape = place.heads, place.tokens
@@ -168,12 +166,12 @@ class Adapters:
             self._loaded.clear()
 
     def using(self, adapter: str | PrivateAdapter | None) -> AbstractContextManager[None]:
-        """Send all tokens through the adapter with this id, or this one, or through none, within the context."""
+        """Send all tokens within the context through an adapter, given by its id or itself, or through none."""
         return self.using_each([(_ALL, adapter)])
 
     @contextmanager
     def using_each(self, wanted: Iterable[tuple[slice, str | PrivateAdapter | None]]) -> Iterator[None]:
-        """Send the packed tokens of a step through the adapters that are given for them, within the context."""
+        """Send each slice of a step's packed tokens through its adapter within the context."""
         before = self._active
         used = [
             (tokens, adapter.additions() if isinstance(adapter, PrivateAdapter) else self.load(adapter))
@@ -191,7 +189,7 @@ class Adapters:
         return getattr(self._thread, "active", [])
 
     def add(self, place: LayerPlace, x: Tensor, output: Tensor) -> Tensor:
-        """Return `output` of the layer at `place` plus what the active adapters contribute for its input.
+        """Return `output` of the layer at `place` plus the contributions of the active adapters.
 
         Shapes: x [..., tokens, in_features], output [..., tokens, out_features].
         """
@@ -234,7 +232,7 @@ class Adapters:
 
 
 def misfit(layer: nn.Module, place: LayerPlace, sizes: tuple[int, int]) -> str | None:
-    """Say what a layer has in place of a linear module of these sizes, out and in; None if it has one."""
+    """Return why a layer has no linear module of these sizes, out and in, at `place`; None if it has one."""
     module = dict(layer.named_modules()).get(place.name)
     shape = None if module is None else linear_shape(module.base if isinstance(module, AdaptedLinear) else module)
     found = "no linear layer" if shape is None else list(shape)
@@ -256,7 +254,7 @@ class AdaptedLinear(nn.Module):
 
     @property
     def weight(self) -> Any:
-        """Return the layer's own matrix, at which some families look."""
+        """Return the layer's own matrix, which some families read."""
         return self.base.weight
 
     def forward(self, x: Tensor) -> Tensor:

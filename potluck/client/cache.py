@@ -212,7 +212,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
 
     @property
     def is_linear(self) -> list[bool]:
-        """Tell `generate` that a text can be cut where the session ends, whatever the blocks remember of it."""
+        """Tell `generate` that a text can be cut where the session ends, even if the blocks have linear attention."""
         return [False]
 
     def mask_so_far(self, new_tokens: int) -> Tensor | None:

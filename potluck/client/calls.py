@@ -55,7 +55,7 @@ _KEPT_UPLOADS = 256  # uploads that the client remembers to have made
 _SMALL_BYTES = 64 << 10  # fits into the buffers of the connection, whether or not the server reads
 _LAST_WORD_S = 0.1  # wait for a refusal that was sent before the stream ended; it has arrived already
 _CLOSING_S = 2.0  # wait for the server's side of a goodbye
-_LAST_LOOK_S = 0.05  # time to read what arrived while this process itself did not run
+_LAST_LOOK_S = 0.05  # time to read answers that arrived while this process was suspended
 _QUOTE_TIMEOUT_S = 1.0  # a server that takes longer is not a good choice
 
 

@@ -55,7 +55,7 @@ class ClientConfig:
     max_parallel_calls: int = 8  # such micro-batches in flight at the same time; over many servers, two for each
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: the one that most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
-    cache_quantization: str | None = None  # demanded likewise, of what sessions keep: "none", "int8"
+    cache_quantization: str | None = None  # demanded likewise, for keys and values: "none", "int8"
     packing: str = "auto"  # one of PACKINGS
     audits: str = "on"  # one of AUDITS
     distrusted: frozenset[PersonId] = frozenset()  # their servers returned wrong results earlier
@@ -73,7 +73,3 @@ class ClientConfig:
     def patience(self) -> Patience:
         """Return the longest silence of a server."""
         return Patience(self.silence_before_ping_s, self.ping_timeout_s, self.failed_pings_to_give_up)
-
-    def ban_after(self, failures: int) -> float:
-        """Return the seconds to avoid a server that failed `failures` times in a row."""
-        return min(self.ban_s * 2.0 ** min(failures - 1, 16), self.max_ban_s)

@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 _ASK_AGAIN_S = 10.0
 _LOAD_S = 120.0  # time for the engine to read the head from a slow disk
-_PATIENCE = 4.0  # times what the own head took: a piece of a prompt may run at the engine
+_PATIENCE = 4.0  # times the own head's time: a piece of a prompt may run at the engine
 _LEAST_S = 0.1  # shortest wait; less would take a busy processor for an engine that is gone
 _TOKENS, _POSITIONS = (1, 2, 1), (3, 0, 2)  # the trial's tokens and positions; every model has them
 _TOLERANCE = 1e-2  # tolerance of the trial's logits in bfloat16, where only the order of sums differs
@@ -118,7 +118,7 @@ class Ends:
         try:
             packed = self._logits(_TOKENS, _POSITIONS, JointCache())
             alone = [self._logits([token], [at], JointCache(at)) for token, at in zip(_TOKENS, _POSITIONS, strict=True)]
-        except Exception as error:  # whatever a family's code raises, its texts are decoded one by one
+        except Exception as error:  # a family's code may raise anything; its texts are then decoded one by one
             _log.debug("tokens of several texts can't share a step: %s", type(error).__name__)
             return False
         expected = torch.cat(alone, dim=1)
@@ -153,7 +153,7 @@ class NearHead:
         self.num_near = self.num_own = 0
         self._head, self._own = head, head.forward
         self._path, self._swarm, self._again_s = path, swarm, again_s
-        self._own_s = 0.0  # what the own head took; another thread may get an answer before that is known
+        self._own_s = 0.0  # time of the own head; another thread may get an answer before it is known
         self._checksum: int | None = None  # computed once: a second for a gigabyte, and some engines refuse for ever
         self._ask_at = 0.0  # monotonic
         self._engine: socket.socket | None = None

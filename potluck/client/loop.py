@@ -125,8 +125,6 @@ class LoopThread:
         self._calls.add(call)
         try:
             loop.call_soon_threadsafe(call.begin, loop)
-            if current_scope.get() is None:
-                return call.wait(self.post)
             with on_cancel(lambda: self.post(lambda: call.cancel(BrokenPipeError("the caller is gone")))):
                 return call.wait(self.post)
         finally:
@@ -228,7 +226,7 @@ class _Call(Generic[T]):
 
     def _end(self, task: asyncio.Task[T]) -> None:
         if not task.cancelled():
-            task.exception()  # marks the error as seen, even if nobody waits any more
+            task.exception()  # marks the error as retrieved, even if no thread waits any more
         self._returned.release()
 
 

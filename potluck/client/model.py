@@ -47,7 +47,7 @@ from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 _LOCAL = "for local models"
 _OF_PETALS = "an option of Petals"
 _MEMBERS = "every member's servers are used; admit and remove members with `potluck members`"
-_REFUSED = {  # options of `from_pretrained` -> whose they are, and why they are refused
+_REFUSED = {  # options of `from_pretrained` -> their origin, and the reason why they are refused
     "device_map": (_LOCAL, "the blocks are at the servers, and the ends are loaded on the processor"),
     "attn_implementation": (_LOCAL, "each server chooses its own attention"),
     "trust_remote_code": (_LOCAL, "Potluck never runs code that comes with a checkpoint"),
@@ -141,7 +141,7 @@ class _AutoDistributedModel:
             config,
             adapter=adapter or config.adapter,
             quantization=quantization or config.quantization,
-            compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
+            compute_dtype=str(compute_dtype).removeprefix("torch.") if compute_dtype else config.compute_dtype,
             max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
             audits=config.audits if can_audit(checkpoint.text_config) else "off",
         )
@@ -451,10 +451,6 @@ def _dtype(dtype: torch.dtype | str | None, older: torch.dtype | str | None) -> 
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise UsageError(f"{wanted!r} is no floating-point type", hint='give for example torch.bfloat16 or "auto"')
     return found
-
-
-def _name_of(dtype: torch.dtype | None) -> str | None:
-    return None if dtype is None else str(dtype).removeprefix("torch.")
 
 
 @cache

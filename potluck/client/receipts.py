@@ -2,7 +2,7 @@
 
 A server names a tab in its first answer; servers that name none get no receipts. Receipts travel with later steps and
 calls, one every few tokens. The last one is sent by itself when a session ends or its stream breaks. Signed receipts
-are also recorded for this program's own user, who then knows whose servers worked for them.
+are also recorded for this program's own user, who then sees whose servers worked for them.
 """
 
 from __future__ import annotations

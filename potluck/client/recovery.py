@@ -87,7 +87,8 @@ class Bans:
         ban.may_recover |= verdict.is_fault or verdict.is_unproven or verdict.has_left
         if verdict.is_fault and now >= ban.fault_until_s:
             ban.failures += 1
-            ban.until_s = ban.fault_until_s = now + self._config.ban_after(ban.failures)
+            ban_s = self._config.ban_s * 2.0 ** min(ban.failures - 1, 16)
+            ban.until_s = ban.fault_until_s = now + min(ban_s, self._config.max_ban_s)
         elif verdict.away_s and not verdict.is_fault:
             ban.until_s = max(ban.until_s, now + verdict.away_s)
 

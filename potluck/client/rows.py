@@ -20,7 +20,7 @@ _PADDING_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows of a batch whose real tokens are [start, end)."""
+    """The rows of a batch whose real tokens are [start, end)."""
 
     rows: Tensor | None  # [n] int64; None: all rows
     start: int

@@ -51,7 +51,7 @@ _FIRST_PINGS_S = 0.5  # longest wait of the first route for measured distances
 _MIN_MORE_PINGS_S = 0.02  # least wait for nearer servers after some have answered
 _MAX_PINGS = 32  # pings at a time
 _RTT_LIVES_S = 300.0
-_DOUBTED_VOTE = 1e-6  # vote of a doubted server, which counts for blocks that nobody else has
+_DOUBTED_VOTE = 1e-6  # vote of a doubted server, which decides only where no other server has the blocks
 _NO_NEEDS = Needs()
 _LATE_S = 2.0  # lateness that a busy machine explains
 _OUTDATED = 3.0  # periods without a reading of the directory: this computer was asleep
@@ -167,14 +167,14 @@ class Servers:
         self.round_trips_s: dict[PeerId, float] = {}  # measured or estimated
         self._measured_at: dict[PeerId, float] = {}  # those that were measured, and when
         self._places: Mapping[PeerId, str] = {}  # where servers of a public swarm are
-        self._pinged: set[PeerId] = set()  # servers whose answers are awaited
+        self._pinged: set[PeerId] = set()  # servers that have not answered a ping yet
         self._examined: set[PeerId] = set()  # servers being examined after a failed call
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
         self.failed: set[PeerId] = set()  # servers whose last call or ping failed
         self._clean: Counter[PersonId] = Counter()  # audits
         self._withholding: set[PersonId] = set()
-        self.distrusted = set(config.distrusted)  # people whose servers computed wrongly
+        self.distrusted = set(config.distrusted)  # people whose servers returned wrong results
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()
@@ -283,10 +283,10 @@ class Servers:
 
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
-        await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is one
+        await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is a route
         routes = self._draw(span, needs, unwanted, draws=DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
-        pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
+        pinned = replace(needs, pins=pins)  # the variants of most servers, not of most that quote
         parts = self._affinity.find(request.beginning, time.monotonic()) or ()
         known = self._reprice(self._columns, span, parts, pinned, unwanted)
         if known is not None:

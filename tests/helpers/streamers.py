@@ -7,14 +7,16 @@ from transformers.generation.streamers import BaseStreamer
 
 
 class At(BaseStreamer):
-    """Does something when a token comes whose number, counted from 1, is one of those given."""
+    """Calls `deed` at new tokens with these numbers, counted from 1, and keeps all tokens."""
 
-    def __init__(self, numbers: int | Container[int], deed: Callable[[], object]) -> None:
+    def __init__(self, numbers: int | Container[int] = (), deed: Callable[[], object] = lambda: None) -> None:
+        self.tokens: list[int] = []
         self._numbers = (numbers,) if isinstance(numbers, int) else numbers
         self._deed = deed
         self._seen = -1  # the prompt comes first
 
     def put(self, value: torch.Tensor) -> None:
+        self.tokens += value.flatten().tolist()
         self._seen += 1
         if self._seen in self._numbers:
             self._deed()

@@ -84,7 +84,7 @@ async def _exchange(service: Service, whole: BlockSpan) -> None:
 
 def _free(blocks: BlockSpan, gone: list[int]) -> None:
     for block in gone:
-        blocks.weights.let_go(Span(block, block + 1))
+        blocks.weights.free_blocks(Span(block, block + 1))
     trim_memory(blocks.device)
 
 

@@ -1,4 +1,4 @@
-"""The memory that holds keys and values: one tensor of keys and one of values for all layers of the same shape.
+"""Holds keys and values in memory: one tensor of keys and one of values for all layers of the same shape.
 
 In int8 both hold codes, and two more tensors hold a bfloat16 factor for each head's key or value of a token. Rounding
 adds an error of about 0.6 % of the vector. Nothing lies between the codes of two tokens: the GPU's kernel reads up to
@@ -32,7 +32,7 @@ _LEAST_GIVEN_BACK_BYTES = 64 * 1024  # system calls for fewer bytes of a head co
 
 @dataclass(frozen=True, slots=True)
 class KvShape:
-    """What a layer keeps of one token: keys [kv_heads, key_dim] and values [kv_heads, value_dim]."""
+    """The shape of one token in a layer: keys [kv_heads, key_dim] and values [kv_heads, value_dim]."""
 
     kv_heads: int
     key_dim: int
@@ -85,9 +85,7 @@ class KvArena:
         self._maps = [None] * len(self.tensors)
 
     def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
-        """Tell the system that these (slot, count) ranges are unused. Does nothing where that is impossible or not
-        worth it.
-        """
+        """Return the memory of unused (slot, count) ranges to the system where that is possible and worth it."""
         for start, count in runs:
             for tensor, mapped in zip(self.tensors, self._maps, strict=True):
                 if mapped is not None:

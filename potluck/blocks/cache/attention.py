@@ -40,8 +40,8 @@ class RowView:
 
     Attributes:
         tokens: number of new tokens.
-        runs: what is held of each run of visible tokens: of each of the arena's tensors, [1, kv_heads, tokens, dim] for
-            each of its places. They include the new tokens if there is only one, or if there is a mask.
+        runs: views of each run of visible tokens: of each of the arena's tensors, [1, kv_heads, tokens, dim] for each
+            of its places. They include the new tokens if there is only one, or if there is a mask.
         mask: [tokens, visible tokens], additive; None where causality alone decides.
     """
 
@@ -59,7 +59,7 @@ class RowView:
 
 @dataclass(slots=True)
 class LayerView:
-    """What a layer's attention receives in place of keys and values.
+    """A layer's attention receives this in place of keys and values.
 
     Attributes:
         new_keys, new_values: [1, kv_heads, packed tokens, dim]; already stored in the rows' runs.
@@ -92,7 +92,7 @@ class LayerView:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The way a layer computes scores; sinks [kv_heads, query heads of each key head]."""
+    """The settings of a layer's scores. Shapes: sinks [kv_heads, query heads of each key head]."""
 
     scale: float
     soft_cap: float | None
@@ -157,7 +157,7 @@ def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) 
         wide = query.float()
         return _merge([_partial(wide, *pair, scores) for pair in pairs], scores.sinks).to(query.dtype)
     if len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
-        return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows take this way
+        return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows go here
     return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
 
 
@@ -198,7 +198,7 @@ def _partial(
 def _plain(
     query: Tensor, keys: Tensor, values: Tensor, scores: Scores, mask: Tensor | None, is_causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """Attend as the fused kernel cannot: with soft caps, with values of another size, on devices other than CPUs."""
+    """Attend where the fused kernel can't: with soft caps, with values of another size, on devices other than CPUs."""
     weights = torch.matmul(query, keys.transpose(-1, -2)).float().mul_(scores.scale)
     if scores.soft_cap is not None:
         weights = weights.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap)
@@ -251,7 +251,7 @@ def _expanded(module: Any, latents: Any, rotated: Any) -> tuple[Any, Any]:
 
 @dataclass(slots=True)
 class LatentView:
-    """What a layer's attention receives in place of keys and values.
+    """A layer's latent attention receives this in place of keys and values.
 
     Attributes:
         module: the layer's attention.

@@ -28,7 +28,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 @dataclass(frozen=True, slots=True)
 class LayerKv:
-    """What a layer keeps of a token, and how many of the newest tokens each token sees, itself included (None: all)."""
+    """The shape of a token in a layer, and how many of the newest tokens it sees, itself included (None: all)."""
 
     shape: KvShape
     window: int | None = None
@@ -36,7 +36,7 @@ class LayerKv:
 
 @dataclass(frozen=True, slots=True)
 class KvLayout:
-    """What the layers of a span keep, as the trial at load found out.
+    """The keys and values of a span's layers, as the trial at loading found out.
 
     Attributes:
         is_int8: keys and values are held in int8, whatever the layers compute in.
@@ -54,7 +54,7 @@ class KvLayout:
         return torch.int8 if self.is_int8 else self.dtype
 
     def bytes_per_token(self, stored: torch.dtype) -> int:
-        """Return what a token takes in all layers, if keys and values are held in `stored`."""
+        """Return the bytes of a token in all layers, if keys and values are held in `stored`."""
         return sum(layer.shape.nbytes(stored) for layer in self.layers)
 
 
@@ -76,7 +76,7 @@ class KvSequence:
 
     Attributes:
         length: number of tokens held.
-        room: length to which it can grow in pages of its own, as far as that is known; see `KvMemory.reserve`.
+        room: length to which it can surely grow in pages of its own; see `KvMemory.reserve`.
         tables: index of a group -> page table, for groups with a layer in `span`.
     """
 
@@ -150,7 +150,7 @@ class KvMemory:
         """Serve the blocks of `layout` from the next step on. Sequences of blocks that leave must be free; others
         continue.
 
-        Raises torch.OutOfMemoryError if a new layer needs memory that cannot be had.
+        Raises torch.OutOfMemoryError if there is no memory for a new layer.
         """
         shift = layout.span.start - self.layout.span.start
         homes = {layer - shift: home for layer, home in self.homes.items() if 0 <= layer - shift < len(layout.layers)}
@@ -284,7 +284,7 @@ class KvMemory:
         return sequence
 
     def write(self, sequence: KvSequence, tensors: Sequence[Tensor]) -> None:
-        """Fill a sequence's pages with what `save` copied from a similar one. Shapes: as in `SavedSequence`."""
+        """Fill a sequence's pages with the tensors that `save` copied from a similar one; see `SavedSequence`."""
         sources = iter(tensors)
         for group, table in sequence.tables.items():
             places = self._places(group, sequence.span)

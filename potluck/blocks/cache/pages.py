@@ -1,4 +1,4 @@
-"""Bookkeeping of KV pages: free pages, reference counts, and the page tables of sequences. It has no tensors.
+"""Counts KV pages: free pages, references, and the page tables of sequences. It has no tensors.
 
 Attention on a CPU is fast over keys that lie side by side, so pages are allocated in *runs* (first page, number of
 pages). A sequence continues where its last page ends as long as it can. A new one starts in the middle of the largest
@@ -32,23 +32,23 @@ class PagePool:
         return self._holders[page] > 1
 
     def allocate(self, count: int, *, after: int | None = None) -> list[Run]:
-        """Take `count` pages in as few runs as possible, starting right behind page `after` if that is free.
+        """Allocate `count` pages in as few runs as possible, from the page behind `after` on if that is free.
 
         Raises:
-            RemoteError: NO_MEMORY, and nothing was taken.
+            RemoteError: NO_MEMORY, and nothing was allocated.
         """
         if count > self.free_pages:
             raise RemoteError(Code.NO_MEMORY, f"{count} pages of cache are needed, {self.free_pages} are free")
         runs: list[Run] = []
         if count and after is not None and after + 1 in self._gaps:
-            runs.append(self._take(after + 1, min(count, self._gaps[after + 1] - after - 1)))
+            runs.append(self._occupy(after + 1, min(count, self._gaps[after + 1] - after - 1)))
             count -= runs[0][1]
         while count:
             start, end = max(self._gaps.items(), key=lambda gap: gap[1] - gap[0])
             taken = min(count, end - start)
-            # At the start of the pool no neighbour on the left needs room to grow.
+            # No neighbour on the left needs room to grow at the start of the pool.
             middle = start if start == 0 else start + (end - start - taken) // 2
-            runs.append(self._take(middle, taken))
+            runs.append(self._occupy(middle, taken))
             count -= taken
         return runs
 
@@ -67,11 +67,11 @@ class PagePool:
                 if not self._holders[page]:
                     join(freed, (page, 1))
         for run in freed:
-            self._give(run)
+            self._vacate(run)
         return freed
 
-    def _take(self, start: int, count: int) -> Run:
-        """Take pages out of the gap that contains them."""
+    def _occupy(self, start: int, count: int) -> Run:
+        """Remove pages from the gap that contains them."""
         gap = max(first for first in self._gaps if first <= start)
         end = self._gaps.pop(gap)
         for left, right in ((gap, start), (start + count, end)):
@@ -81,7 +81,7 @@ class PagePool:
         self.free_pages -= count
         return start, count
 
-    def _give(self, run: Run) -> None:
+    def _vacate(self, run: Run) -> None:
         """Make a gap of these pages, joined with the gaps beside it."""
         start, end = run[0], run[0] + run[1]
         left = next((first for first, last in self._gaps.items() if last == start), start)

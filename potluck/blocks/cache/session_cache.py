@@ -1,4 +1,4 @@
-"""The key-value cache of one session in one span: it grows by half, rolls back and reorders rows.
+"""Caches keys and values of one session in one span: the cache grows by half, rolls back and reorders rows.
 
 Transformers' dynamic cache copies all keys and values of a layer at every token. These layers append to a buffer and
 return views of the shape that the stock layers return, so attention sees the same numbers. Layers of other kinds
@@ -98,7 +98,7 @@ class GrowingWindowLayer(_Growing, DynamicSlidingWindowLayer):  # type: ignore[m
 
 
 class KvCache(DynamicCache):  # type: ignore[misc]
-    """What one session remembers in one span. `config` is the span's own, sliced configuration."""
+    """The cache of one session in one span. `config` is the span's own, sliced configuration."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(config=config)
@@ -128,15 +128,15 @@ class KvCache(DynamicCache):  # type: ignore[misc]
 
     @property
     def is_needless(self) -> bool:
-        """True if no layer of the span remembers anything, such as one that is only an MLP."""
+        """Tell whether no layer of the span has a state, such as one that is only an MLP."""
         return all(isinstance(layer, DummyLayer) for layer in self.layers)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held now, including room to grow."""
+        """Return the bytes held now, including room to grow."""
         return sum(tensor.nbytes for layer in self.layers for tensor in _tensors_of(layer))
 
-    # The base class asks the layers at each call; a span with linear attention alone has none that can answer.
+    # The base class reads these from layers at each call; a span with linear attention alone has no such layer.
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
 
@@ -169,7 +169,7 @@ class DifferentiableCache(KvCache):
 
 
 class RememberedShape(NamedTuple):
-    """The shape of what a layer remembers of one token."""
+    """The shape of one token in a layer's cache."""
 
     heads: int
     key_size: int
@@ -177,7 +177,7 @@ class RememberedShape(NamedTuple):
 
 
 def keys_and_values(cache: KvCache) -> tuple[RememberedShape | None, ...]:
-    """Return what each layer of a used cache holds; None for other things than keys and values."""
+    """Return the shape of each layer of a used cache; None for layers without keys and values."""
     return tuple(
         RememberedShape(layer.keys.shape[1], layer.keys.shape[-1], layer.values.shape[-1])
         if isinstance(layer, DynamicLayer) and layer.is_initialized
@@ -210,9 +210,7 @@ def _can_remove(layer: Any, tokens: int) -> bool:
 
 
 def _regrown(buffer: Tensor, start: int, kept: int, needed: int) -> Tensor:
-    """Return a larger buffer [batch, heads, capacity, head_dim] that begins with `kept` tokens of the old one from
-    `start`.
-    """
+    """Return a larger buffer [batch, heads, capacity, head_dim] that begins with `kept` tokens of the old one."""
     batch, heads, _, head_dim = buffer.shape
     grown = buffer.new_empty((batch, heads, max(FIRST_CAPACITY_TOKENS, needed + needed // 2), head_dim))
     grown[:, :, :kept] = buffer[:, :, start : start + kept]

@@ -24,7 +24,7 @@ from potluck.protocol.blocks import Span
 class RaggedCache:
     """Replaces a transformers cache while the layers run: it stores keys and values and returns views of the arenas.
 
-    It can do nothing else on purpose: a layer that asks for a length or a state cannot run packed rows.
+    It has no other methods on purpose: a layer that reads a length or a state can't run packed rows.
     """
 
     def __init__(self, memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span) -> None:
@@ -80,7 +80,7 @@ class _GroupStep:
 
 @dataclass(frozen=True, slots=True)
 class PagedView:
-    """What a layer's attention receives in place of keys and values.
+    """A layer's attention receives this in place of keys and values.
 
     Shapes: held [kv_heads, capacity, dim] of the layer; slots [tokens], where the new tokens' keys and values belong.
     """
@@ -105,7 +105,7 @@ class PagedCache:
         self._tensors = tensors
 
     def view(self, layer_idx: int) -> PagedView:
-        """Return what a layer attends to, before anything of the new tokens is there."""
+        """Return the view of a layer before its new tokens are stored."""
         group, place = self._memory.homes[layer_idx]
         held = tuple(tensor[place] for tensor in self._memory.arena_of(group).tensors)
         return PagedView(held, self._tensors.slots[group], self._tensors.paged[group])
@@ -121,7 +121,7 @@ class PagedCache:
 
 
 def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, device: torch.device) -> StepTensors:
-    """Return what a step of these rows through `blocks` reads, on the device."""
+    """Return the tensors on the device that a step of these rows through `blocks` reads."""
     base = memory.layout.span.start
     groups = sorted({memory.homes[block - base][0] for block in blocks})
     numbers = StepMemory(

@@ -24,7 +24,7 @@ from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
 Kernel = Callable[[Tensor, Sequence["QuantizedLinear"]], tuple[Tensor, ...]]
-"""Returns what each of several layers makes of the same tokens, without gradients."""
+"""Returns the outputs of several layers for the same tokens, without gradients."""
 
 
 def wants_gradient(x: Tensor) -> bool:
@@ -38,7 +38,7 @@ class QuantizedLinear(nn.Module):
     Shapes: [..., in_features] -> [..., out_features].
 
     Attributes:
-        kernel: of the device, if it has one.
+        kernel: the device's, if it has one.
     """
 
     kernel: Kernel | None = None
@@ -184,7 +184,7 @@ def quantize_block(block: nn.Module, quantization: str) -> None:
 
 
 def multiply_natively(block: nn.Module) -> None:
-    """Multiply by a block's bfloat16 matrices in the fastest way of this CPU. They stay as they are."""
+    """Make a block's bfloat16 layers multiply in this CPU's fastest way. Their matrices stay as they are."""
     for module in block.modules():
         if type(module) is nn.Linear and module.weight.dtype is torch.bfloat16 and module.in_features % 16 == 0:
             module.__class__ = NativeLinear  # others hold the module itself
@@ -211,10 +211,10 @@ def are_plain_experts(module: Any) -> bool:
 
 
 def block_nbytes(block: nn.Module, quantization: str, packing: Packing | None = None) -> int:
-    """Return the bytes of a block's parameters once quantised, about; the block may be on meta.
+    """Return about how many bytes a block's parameters take once quantised; the block may be on meta.
 
     Args:
-        packing: of the checkpoint, whose matrices `hold_packed` takes in int4.
+        packing: the checkpoint's, if `hold_packed` holds its matrices in int4.
     """
     total = sum(int(parameter.nbytes) for parameter in block.parameters())
     if quantization == "none":

@@ -1,6 +1,6 @@
-"""Launches what a block computes besides products with matrices (see `fused`), in Triton.
+"""Launches Triton's kernels for the operations of a block that are no products with matrices (see `fused.py`).
 
-Imports triton, so import this module only where triton was found. See docs/decisions/0011-cuda.md.
+It imports triton, so import it only where triton was found. See docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor
 
 
 def add_product(total: Tensor, x: Tensor, linear: Any) -> bool:
-    """Add the module's product with x to `total` by the product itself; return False where it does more than multiply.
+    """Add the module's product with x to `total` in place; return False where the module does more than multiply.
 
     Shapes: total [1, tokens, out_features], contiguous; x [1, tokens, in_features].
     """
@@ -137,7 +137,7 @@ def add_product(total: Tensor, x: Tensor, linear: Any) -> bool:
 def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
     """Apply several modules to the same input, by one product where their weights lie side by side or are quantised.
 
-    Weights do in blocks that were brought to the device as one piece. Modules that do more than multiply are called
+    Weights lie so in blocks that were moved to the device as one piece. Modules that do more than multiply are called
     normally.
     """
     kernel = getattr(linears[0], "kernel", None)

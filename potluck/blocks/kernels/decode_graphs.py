@@ -1,9 +1,9 @@
-"""Small steps as CUDA graphs, of decode rows, drafts and short pieces of prompts: one launch instead of hundreds.
+"""Records small steps as CUDA graphs, of decode rows, drafts and short pieces of prompts: one launch, not hundreds.
 
 Each bucket of tokens (1, 2, 4, ...) gets a graph when it is first needed, in which each token is a row of its own.
-Tokens that fill up a bucket write to the memory's spare page and attend to nothing. A step copies its inputs
-(positions, slots, page tables, hidden state) to where the graph reads them. A step without a graph runs in the normal
-way; after one failed capture all steps do.
+Tokens that pad a bucket write to the memory's spare page and attend to nothing. A step copies its inputs (positions,
+slots, page tables, hidden state) to where the graph reads them. A step without a graph runs in the normal way; after
+one failed capture all steps do.
 
 `DecodeGraphs.decide` is pure: with several ranks, only rank 0 decides, and the decision travels with the step's plan.
 
@@ -30,12 +30,12 @@ from potluck.blocks.span.step_plans import GraphStep, PlannedRow, StepMemory, St
 MAX_BUCKET = 64  # tokens; larger steps compute long enough to hide their launches
 
 _MOST_READ_AGAIN = 64 << 10
-"""Tokens of pasts that a graph may read more than once: each token of a row reads the row's past for itself, where a
-tile of tokens would read it together. So drafts behind long texts are for graphs, and pieces of long prompts are not.
-Not measured."""
+"""Limit of the tokens of pasts that a graph reads again: each token of a row reads the row's past for itself, where a
+tile of tokens would read it together. So drafts behind long texts use graphs, and pieces of long prompts don't. Not
+measured."""
 
 _RECORDING_BYTES = 128 << 20
-"""What recording a graph may take. Estimated: 32 MiB for cuBLAS on Hopper, and some 20 each for a run and the graph."""
+"""Memory for recording a graph. Estimated: 32 MiB for cuBLAS on Hopper, and some 20 each for a run and the graph."""
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class GraphRecorder:
         torch.cuda.current_stream(self._device).wait_stream(stream)
         torch.cuda.synchronize(self._device)
         torch.cuda.empty_cache()
-        if not self._graphs:  # torch takes no handle again whose graphs are all gone
+        if not self._graphs:  # torch accepts no handle again once all its graphs are gone
             self._pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         try:
@@ -100,9 +100,9 @@ class GraphRecorder:
 
 @cache
 def _stream_of(device: torch.device) -> Any:
-    """Return the stream on which all graphs are recorded, because cuBLAS keeps memory for each stream.
+    """Return the one stream on which all graphs are recorded, because cuBLAS keeps memory for each stream.
 
-    Kernels keep its priority, which puts them before those of forward and backward calls.
+    Its kernels have priority over those of forward and backward calls.
     """
     return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
 
@@ -122,7 +122,7 @@ def bucket_of(num_tokens: int) -> int | None:
 
 
 def pad_rows(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory) -> list[PlannedRow]:
-    """Return the rows and as many fillers as the bucket needs; fillers write to the spare page."""
+    """Return the rows padded by fillers to the bucket's size; fillers write to the spare page."""
     tables = dict.fromkeys(memory.used_groups, (0, ((memory.spare_page, 1),)))
     filler = PlannedRow(memory.layout.span, 0, 1, tables, is_filler=True)
     return [*rows, *[filler] * (bucket - sum(row.tokens for row in rows))]
@@ -132,11 +132,11 @@ class DecodeGraphs:
     """The graphs of one span.
 
     Args:
-        agree: for several ranks, which use no graphs unless all of them could record one.
+        agree: lets several ranks agree, which use no graphs unless all of them could record one.
         noted: see `Routers.noted`; a replay puts the tensors there to which it writes.
 
     Attributes:
-        has_failed: one graph could not be recorded, so no other will be tried.
+        has_failed: one graph could not be recorded, so no other is tried.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""A layer's experts on a device with Triton: the choice, the map of choices to experts, their products, and the sum.
+"""Computes a layer's experts in Triton: the choice, the map of choices to experts, their products, and the sum.
 
 A mixture's own code loops over the experts that tokens chose, which stops for the host and cannot be captured in a
 graph. Here the number of launches depends on nothing: tiles of choices of one expert are found on the device, once a
 layer, and both products read the same map.
 
-Imports triton, so import this module only where triton was found. Source: the sorted tiles are those of vLLM's
+It imports triton, so import it only where triton was found. Source: the sorted tiles are those of vLLM's
 `fused_moe`. See docs/decisions/0011-cuda.md.
 """
 
@@ -25,7 +25,7 @@ from potluck.blocks.kernels.block_operations import activate_times
 from potluck.blocks.kernels.fused import ACTIVATIONS, RouterForm
 from potluck.blocks.kernels.products import Grouping, held_as, product, tile_of
 
-_BLOCK = 1024  # numbers of a program at a time, however many there are: else a session waits for a compiler
+_BLOCK = 1024  # numbers of a program at a time, constant so that no session waits for a compiler
 
 
 def add_experts(mixture: Any, form: RouterForm, normed: Tensor, residual: Tensor) -> Tensor:
@@ -35,10 +35,10 @@ def add_experts(mixture: Any, form: RouterForm, normed: Tensor, residual: Tensor
     """
     flat, experts = normed[0], mixture.experts
     chosen, weights = _routed(getattr(mixture, form.name), form, flat)
-    note: Any = experts.forward  # see `potluck.blocks.span.expert_choices`
-    note.note(chosen)
-    if not note.is_plain or not can_group(experts, flat):
-        made: Tensor = note.own(flat, chosen, weights)
+    forward: Any = experts.forward  # see `potluck.blocks.span.expert_choices`
+    forward.note(chosen)
+    if not forward.is_plain or not can_group(experts, flat):
+        made: Tensor = forward.own(flat, chosen, weights)
         return residual + made
     return grouped_experts(experts, flat, chosen, weights, residual[0])[None]
 
@@ -77,7 +77,7 @@ def choose(
 
     Args:
         renormalises: weights of a token add up to 1; else each is its part of the softmax over all experts.
-        given: choices that are only weighed, [tokens, share].
+        given: choices [tokens, share] that only get weights; None: the largest logits are chosen.
     """
     tokens, num_experts = logits.shape
     chosen = (
@@ -105,7 +105,7 @@ def group_by_expert(chosen: Tensor, num_experts: int, tile: int) -> Grouping:
     """
     choices = len(chosen)
     order = torch.empty(choices, dtype=torch.int64, device=chosen.device)
-    num_tiles = choices // tile + min(num_experts, choices)  # suffice, whatever is chosen
+    num_tiles = choices // tile + min(num_experts, choices)  # suffice for any choices
     tiles = torch.empty((num_tiles, 4), dtype=torch.int32, device=chosen.device)
     expert_kernels.group[(num_experts,)](
         chosen, order, tiles, choices, num_experts, num_tiles, TILE=tile, BLOCK=_BLOCK, num_warps=4

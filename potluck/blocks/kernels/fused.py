@@ -1,10 +1,10 @@
-"""Common blocks in few operations, for packed rows.
+"""Runs common blocks in few operations, for packed rows.
 
 A block's own code takes some 45 operations, most of them over a few kilobytes. On a GPU their launches take most of a
 decode step, even in a CUDA graph. Here a norm and the sum before it are one operation, and so are an activation with
-its product and all that happens to new queries, keys and values: those of `block_kernels`. The block's own modules
-multiply the matrices, so adapters and quantised or sharded matrices work as usual. Experts are called as they are.
-`native_steps` knows blocks by the same forms.
+its product, and everything that happens to new queries, keys and values (`block_operations.py`). The block's own
+modules multiply the matrices, so adapters and quantised or sharded matrices work as usual. `whole_blocks.py` recognises
+blocks by the same forms.
 
 A block qualifies only if the code of its layer, attention, norms and rotation equals, word for word, code that is
 rewritten here, and the trial compares results with the block's own. See docs/decisions/0011-cuda.md.
@@ -31,7 +31,7 @@ ACTIVATIONS = {"SiLU": False, "SiLUActivation": False, "GELUTanh": True}
 
 @dataclass(frozen=True, slots=True)
 class LayerForm:
-    """Names of a layer's norms; None where it has none. A norm `after` comes before the sum."""
+    """The names of a layer's norms; None where it has none. A norm `after` comes before the sum."""
 
     before_attention: str | None
     after_attention: str | None
@@ -49,7 +49,7 @@ _GLM = LayerForm("input_layernorm", "post_self_attn_layernorm", "post_attention_
 
 @dataclass(frozen=True, slots=True)
 class NormForm:
-    """An RMS norm multiplies by its weight after rounding or before, and by the weight or one more."""
+    """The form of an RMS norm: it multiplies by its weight after rounding or before, and by the weight or one more."""
 
     rounds_first: bool = True
     plus_one: bool = False
@@ -57,7 +57,7 @@ class NormForm:
 
 @dataclass(frozen=True, slots=True)
 class RouterForm:
-    """A mixture's router: what it is called in the mixture, and whether weights stay in float32."""
+    """The form of a mixture's router: its name in the mixture, and whether weights stay in float32."""
 
     name: str
     weighs_in_float32: bool
@@ -98,7 +98,7 @@ _FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class AttentionForm:
-    """What an attention does besides products.
+    """The operations of an attention besides products.
 
     Attributes:
         norms_whole: queries and keys are normalised over all heads, if at all.
@@ -114,15 +114,15 @@ class AttentionForm:
 
 
 AddExperts = Callable[[Any, RouterForm, Tensor, Tensor], Tensor]
-"""Returns hidden states plus what a mixture makes of normed ones: (mixture, form of its router, normed, hidden)."""
+"""Returns hidden states plus a mixture's output for normed ones: (mixture, form of its router, normed, hidden)."""
 
 
 class FusedBlock:
     """A layer in few operations, called like the layer itself, for packed rows without gradients.
 
     Args:
-        operations: the module `block_kernels`, which needs Triton.
-        add_experts: of `experts`, which needs it, too.
+        operations: the module `block_operations`, which needs Triton.
+        add_experts: `experts.add_experts`, which needs it, too.
     """
 
     def __init__(self, layer: Any, operations: Any, add_experts: AddExperts) -> None:
@@ -199,7 +199,7 @@ class FusedBlock:
         return hidden if self._share == 1.0 else hidden * self._share
 
     def _fed_forward(self, normed: Tensor, hidden: Tensor) -> Tensor:
-        """Return `hidden`, which is nobody else's and may be overwritten, plus the feed-forward part of `normed`."""
+        """Return `hidden`, which may be overwritten, plus the feed-forward part of `normed`."""
         mlp, after = self._layer.mlp, self._form.after_mlp
         if self._router is not None:
             return self._add_experts(mlp, self._router, normed, hidden)
@@ -279,7 +279,7 @@ def router_form(mixture: Any) -> RouterForm | None:
 
 
 def is_hooked(module: nn.Module) -> bool:
-    """Return whether a module does something else than its class, or more."""
+    """Return whether a module does more than its class, or something else."""
     return bool(module._forward_hooks or module._forward_pre_hooks) or "forward" in vars(module)
 
 

@@ -1,9 +1,9 @@
 """Launches Triton's kernels through NVIDIA's driver library, which needs no C compiler and no headers of Python.
 
 Triton's own driver compiles a small module in C on each machine, and in 3.6 one more for each signature of a kernel.
-Here the same calls are made through ctypes, with every version of Triton whose interface is known, so that what is
-tested is what runs. What the project's kernels do not use is refused: tensor descriptors, tuples, scratch memory,
-clusters, cooperative and dependent launches.
+Here the same calls are made through ctypes, with every version of Triton whose interface is known, so that the tested
+code is the code that runs. Features that the project's kernels do not use are refused: tensor descriptors, tuples,
+scratch memory, clusters, cooperative and dependent launches.
 
 Source: the interface is that of triton/backends/nvidia/driver.py and driver.c in Triton 3.6 and 3.7.
 """
@@ -38,8 +38,9 @@ _PREFER_SHARED = 1  # CU_FUNC_CACHE_PREFER_SHARED
 
 
 def launch_without_compiler() -> None:
-    """Make Triton launch in this way from now on. Nothing changes without a GPU of NVIDIA or for unknown versions of
-    Triton, whose own launcher needs a C compiler.
+    """Make Triton launch kernels through this module from now on.
+
+    Nothing changes without a GPU of NVIDIA, or for unknown versions of Triton, whose own launcher needs a C compiler.
     """
     import triton
     from triton.backends.driver import GPUDriver

@@ -41,7 +41,7 @@ COLUMNS = 16
 """Matrices of numbers, and heads, have a multiple of so many columns."""
 
 MOST_DIM = 512
-"""Of a key or value that natively computed attention takes."""
+"""Limit of the numbers of a key or value for native attention."""
 
 _QUERIES_TOGETHER = 4  # the same number as in native_kernels.c
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
@@ -91,7 +91,7 @@ class NativeKernels:
         """Run hidden [tokens, width] through some of the blocks in place. See `native_steps`.
 
         Args:
-            most: tokens that a token sees at most.
+            most: limit of the tokens that a token sees.
         """
         first = ctypes.addressof(blocks) + span.start * ctypes.sizeof(blocks) // len(blocks)
         count = span.stop - span.start

@@ -4,7 +4,7 @@ The first kernel takes one tile of a row's new tokens, for one key-value head wi
 one part of the row's past (split-KV, so that a single row fills the device). The second merges the parts by their
 log-sum-exp. Grids depend on numbers of tokens, never on lengths, so a CUDA graph can capture a launch.
 
-Imports triton, so import this module only where triton was found. See docs/decisions/0011-cuda.md.
+It imports triton, so import it only where triton was found. See docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from potluck.blocks.span.step_plans import PagedRows
 
 _LEAST_TILE = 16  # query vectors for each program, the fewest that tensor cores take
 _TILE = 64
-# From so many numbers a row on, all tiles are swizzled alike in shared memory. Where keys and values in int8 are not,
+# All tiles with so many numbers a row or more are swizzled alike in shared memory. Where int8 keys and values are not,
 # ptxas 12.8.93 (in Triton 3.6.0 and 3.7.1) computes a tile's address on sm_90 from a register that nothing has set.
 _SWIZZLED_ALIKE = 64
 _PROGRAMS_PER_PROCESSOR = 4

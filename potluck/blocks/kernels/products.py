@@ -1,11 +1,11 @@
-"""Products with matrices as they are held, dense or of experts sorted by expert, on a device with Triton.
+"""Multiplies by matrices as they are held, dense or of experts sorted by expert, on a device with Triton.
 
 A mixture's own code loops over the experts that tokens chose, which stops for the host and cannot be captured in a
 graph; torch's grouped product does so, too, on GPUs before Hopper. Here tokens are sorted by expert on the device, in
 tiles of one expert each. So the number of launches depends on nothing, and weights in int8 and int4 are multiplied as
 they are held. Where a product has too few outputs to keep a GPU busy, several programs share the depth of each.
 
-Imports triton, so import this module only where triton was found. Source: the sorted tiles are those of vLLM's
+It imports triton, so import it only where triton was found. Source: the sorted tiles are those of vLLM's
 `fused_moe`. See docs/decisions/0011-cuda.md.
 """
 
@@ -40,9 +40,9 @@ _PLAIN, _INT8, _INT4 = range(3)  # formats, as the kernel knows them
 
 
 def multiply(x: Tensor, linears: Sequence[QuantizedLinear]) -> tuple[Tensor, ...]:
-    """Return what each layer makes of x [.., in_features], of few tokens by one product for all where that is possible.
+    """Return each layer's output for x [.., in_features], for few tokens by one product for all where that is possible.
 
-    Of many tokens, numbers are restored for torch's product, one matrix at a time.
+    For many tokens, numbers are restored for torch's product, one matrix at a time.
     """
     flat = x.reshape(-1, x.shape[-1])
     matrices = [linear.matrix for linear in linears]
@@ -82,7 +82,7 @@ def restored(matrix: Matrix) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Choices of one step in tiles of which each is of one expert.
+    """The choices of one step in tiles, each of one expert.
 
     Shapes: order [choices] int64, the choice at each place; tiles [num_tiles, 4] int32: an expert, or -1 for a tile
     without work, the tile's first place, its end place, and 0.
@@ -189,7 +189,7 @@ def tile_of(choices: int, num_experts: int) -> int:
 
 
 def _splits(programs: int, rounds: int, most: int) -> int:
-    """Return over how many programs to spread a product's depth of so many rounds, so that there are up to `most`."""
+    """Return how many programs share the depth of a product, so that there are up to `most` in all."""
     splits = max(min(most // programs, rounds // _LEAST_ROUNDS), 1)
     return math.ceil(rounds / math.ceil(rounds / splits))  # no program without work
 

@@ -16,7 +16,7 @@ import triton.language as tl
 
 from potluck.blocks.kernels.launching import launch_without_compiler
 
-launch_without_compiler()  # here, because whatever launches a kernel imports this module
+launch_without_compiler()  # called here, because every launch of a kernel imports this module
 
 
 @triton.jit(do_not_specialize=["splits"])

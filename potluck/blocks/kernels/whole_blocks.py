@@ -1,15 +1,15 @@
 """Runs whole blocks for a few tokens in one call into C, from the normalised input to the last sum.
 
-Calling a block's operations one by one costs more than they compute when the caches of a processor
-hold something else: an engine that waits for its next step finds little of its own there. Weights, shapes and the
-places of keys and values are written down once; a step only brings positions, slots and rotary tables.
+Calling a block's operations one by one costs more than they compute when the caches of a processor hold something else:
+an engine that waits for its next step finds little of its own there. Weights, shapes and the places of keys and values
+are written down once; a step only adds positions, slots and rotary tables.
 
-float32 and bfloat16 blocks qualify, also with matrices in int8 or int4, if their code is known to `fused` and they have
+float32 and bfloat16 blocks qualify, also with matrices in int8 or int4, if `fused.py` knows their code and they have
 neither experts, sinks nor caps on scores. The trial compares them with the family's own code.
 
-C trusts what it is given, so this module checks every shape, number format and address first: those of weights when
-they are written down and when one of them has moved, those of hidden states, pages and tables at each step. What does
-not fit runs operation by operation, where torch checks it.
+C trusts its arguments, so this module checks every shape, number format and address first: those of weights when they
+are written down and when one of them has moved, those of hidden states, pages and tables at each step. Steps that do
+not fit run operation by operation, where torch checks them.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class _Written:
     """The blocks as C reads them, for a KV memory whose layers have these homes.
 
     Attributes:
-        weights: tensors whose addresses C has, and these addresses. A tensor holds its memory as long as it says so.
+        weights: tensors whose addresses C has, and these addresses. A tensor has moved if its address differs.
         homes: of the memory, which replaces them when it is reshaped.
         kinds: layers whose rotary tables differ from one another.
         rotated: numbers of a head that the tables of each kind rotate.
@@ -136,7 +136,7 @@ class _Written:
 
 @dataclass(slots=True)
 class _Places:
-    """Where the tokens of a step are in the arena of a group, as `_Seen` points to it.
+    """The places of a step's tokens in the arena of a group, to which `_Seen` points.
 
     Attributes:
         addresses: of the arena's tensors.
@@ -155,7 +155,7 @@ class _Places:
 
 @dataclass(slots=True)
 class _Numbers:
-    """What C reads of one step besides the hidden states.
+    """The numbers that C reads for one step besides the hidden states.
 
     Attributes:
         span: the blocks to run, of those that were written down.
@@ -172,9 +172,9 @@ class _Numbers:
 
 
 class NextTokens:
-    """The next step of one token each of some sequences, written down ahead, and then the step after it.
+    """Runs decode steps of some sequences without a plan: each step is derived from the one before it.
 
-    That goes on until one of them needs another page, so most decode steps make no plan and no tables.
+    That ends when one of the sequences needs another page, so most decode steps make no plan and no tables.
 
     Attributes:
         left: steps that can still follow.
@@ -183,7 +183,7 @@ class NextTokens:
     def __init__(
         self, numbers: _Numbers, sequences: list[KvSequence], memory: KvMemory, kernels: NativeKernels, left: int
     ) -> None:
-        """Go on for `left` steps, for which `numbers` holds rotary tables."""
+        """Store the settings. `numbers` holds rotary tables for `left` steps."""
         self._numbers = numbers
         self._sequences = sequences
         self._memory = memory
@@ -195,8 +195,8 @@ class NextTokens:
     def run(self, sequences: list[KvSequence], hidden: Tensor) -> Tensor | None:
         """Return the outputs of a token for each of these sequences; None if the step must be planned.
 
-        Everything that C reads must still be where it was, and everything that was done to a sequence since then
-        changes its length or its pages.
+        Everything that C reads must still be where it was, and the sequences must not have changed since the last step:
+        every change of a sequence alters its length or its pages.
 
         Shapes: hidden and result [tokens, hidden_size].
         """
@@ -265,7 +265,7 @@ class WholeBlocks:
     """Runs steps of few tokens through the layers of one span, whose weights are not streamed."""
 
     def __init__(self, layers: nn.ModuleList, layout: KvLayout, calls: LayerCalls) -> None:
-        """Raises CannotRunWhole if one of the layers has something that C has no code for."""
+        """Store the layers. Raises CannotRunWhole if C has no code for a part of one."""
         is_right = layout.dtype in (torch.float32, torch.bfloat16) and layout.device.type == "cpu"
         if not is_right:
             raise CannotRunWhole
@@ -288,7 +288,7 @@ class WholeBlocks:
         Shapes: hidden and result [tokens, hidden_size].
 
         Raises:
-            CannotRunWhole: nothing has changed. Run the step operation by operation, which checks what does not fit.
+            CannotRunWhole: nothing has changed. Run the step operation by operation, where torch checks it.
             ValueError: the pages of a row don't hold its tokens. Nothing has changed.
         """
         numbers = self._numbers(span, rows, memory)
@@ -303,7 +303,7 @@ class WholeBlocks:
         return NextTokens(numbers, sequences, memory, self._kernels, steps)
 
     def _numbers(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory, steps: int = 1) -> _Numbers:
-        """Write down what C reads of a step besides the hidden states, and the tables of `steps` such steps.
+        """Return the numbers that C reads for a step, with the rotary tables of `steps` such steps.
 
         Raises: as `run`.
         """
@@ -321,14 +321,14 @@ class WholeBlocks:
         used = {memory.homes[layer][0] for layer in range(chosen.start, chosen.stop)}
         seen = (_Seen * len(memory.used_groups))()
         places = [
-            _see(here, memory, group, rows)
+            _fill_places(here, memory, group, rows)
             for here, group in zip(seen, memory.used_groups, strict=True)
             if group in used
         ]
         tables = (_Tables * len(written.kinds))()
         kept: list[Any] = []
         for table, layer, rotated in zip(tables, written.kinds, written.rotated, strict=True):
-            _point(table, calls[layer], (1, steps * tokens, rotated), kept)
+            _fill_tables(table, calls[layer], (1, steps * tokens, rotated), kept)
         most = max(positions) + 1
         most_seen = max(most if each.window is None else min(most, each.window) for each in places)
         step = _Step(
@@ -428,7 +428,7 @@ def _refuse_unknown(layer: nn.Module) -> None:
     if form.has_cap or getattr(attention, "sinks", None) is not None or not form.has_whole_tables:
         raise CannotRunWhole
     for module in layer.modules():
-        is_wrapped = "forward" in vars(module) and module is not layer  # the layer's own says what its loop heard
+        is_wrapped = "forward" in vars(module) and module is not layer  # `FamilyLoop` wraps the layer itself
         if is_wrapped or module._forward_hooks or module._forward_pre_hooks:
             raise CannotRunWhole
 
@@ -469,14 +469,14 @@ def _order_of(order: Tensor, columns: int, held: list[tuple[Tensor, int]]) -> in
 
 
 def _norm_of(norm: Any, length: int, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Norm:
-    """Return an RMS norm of so many numbers. Raises CannotRunWhole."""
+    """Return an RMS norm of `length` numbers. Raises CannotRunWhole."""
     form = norm_form(type(norm).forward)
     epsilon = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
     return _Norm(_address(norm.weight, (length,), dtype, held), epsilon, form.rounds_first, form.plus_one)
 
 
 def _address(tensor: Tensor, shape: tuple[int, ...], dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> int:
-    """Return where a weight lies, and note it. Raises CannotRunWhole if the weight is not as C reads it."""
+    """Return the address of a weight, and append it to `held`. Raises CannotRunWhole if C can't read the weight."""
     is_right = tuple(tensor.shape) == shape and tensor.dtype is dtype
     if not is_right or not tensor.is_contiguous() or tensor.device.type != "cpu":
         raise CannotRunWhole
@@ -484,8 +484,8 @@ def _address(tensor: Tensor, shape: tuple[int, ...], dtype: torch.dtype, held: l
     return tensor.data_ptr()
 
 
-def _point(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[Any]) -> None:
-    """Let C read a layer's rotary tables, [1, tokens, rotated] each. Raises CannotRunWhole."""
+def _fill_tables(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[Any]) -> None:
+    """Fill in a layer's rotary tables, [1, tokens, rotated] each. Raises CannotRunWhole."""
     cosines, sines = (each.contiguous() for each in call[1]["position_embeddings"])
     is_right = cosines.dtype is sines.dtype and cosines.dtype in (torch.bfloat16, torch.float32)
     if not is_right or tuple(cosines.shape) != shape or sines.shape != cosines.shape or cosines.device.type != "cpu":
@@ -495,8 +495,8 @@ def _point(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[A
     table.stride, table.is_wide = cosines.shape[-1], cosines.dtype is torch.float32
 
 
-def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> _Places:
-    """Let C read and write where the rows' tokens are in a group's arena.
+def _fill_places(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> _Places:
+    """Fill in the places of the rows' tokens in a group's arena.
 
     Raises:
         CannotRunWhole: C has no code for the number format of the arena.

@@ -1,8 +1,4 @@
-"""A contiguous range of a model's blocks, run by the family's own code.
-
-This module loads such a range from a checkpoint and offers every way to run it. It knows nothing of networks, sessions
-or scheduling.
-"""
+"""Loads consecutive blocks of a model from a checkpoint, and offers every way to run them."""
 
 from __future__ import annotations
 
@@ -58,10 +54,10 @@ class BlockSpan:
     Attributes:
         digests: one for each block, 16 hex digits over the block's tensors in the checkpoint.
         dtype: of weights and of hidden states.
-        weights: where the weights are; parts of a loaded span share it.
-        adapters: what calls may add to the layers; shared likewise.
+        weights: moves the weights; parts of a loaded span share it.
+        adapters: add to the layers what calls name; parts share them, too.
         model_config: configuration of the decoder with all blocks of the model.
-        routers: know which experts the layers choose, and have forwards repeat given choices.
+        routers: record which experts the layers choose, and make forwards repeat given choices.
         runner: runs steps of rows that share them; None before `try_out`, and where each session runs alone.
         remembered: what each layer keeps of a token, found out by `try_out`.
         repeats_choices: forwards can repeat given choices of experts.
@@ -103,7 +99,7 @@ class BlockSpan:
 
         Args:
             has_int8_cache: hold keys and values in int8 where rows share steps.
-            trying: for what tries kernels, in which a fault ends the process, or its use of the device.
+            trying: makes the context of trials of kernels, in which a fault may end the process.
         """
         self._trying = trying
         register_attention()
@@ -139,12 +135,12 @@ class BlockSpan:
         trim_memory(self.device)
 
     def trying(self) -> AbstractContextManager[object]:
-        """Return a context for the first steps and graphs after a trial, in which kernels may still fail."""
+        """Return a context for the first steps and graphs after a trial, when kernels may still fail."""
         return self._trying() if self.runner is not None and self.runner.has_kernels else nullcontext()
 
     @property
     def bytes_per_token(self) -> int:
-        """What one token of one row adds to a cache; 0 before `try_out`, which parts do not need."""
+        """Return what one token of one row adds to a cache; 0 before `try_out`, which parts do not need."""
         if self.layout is not None:
             return self.layout.bytes_per_token(self.layout.stored)
         kept = (kind for kind in self.remembered if kind is not None)
@@ -152,7 +148,7 @@ class BlockSpan:
 
     @property
     def is_ragged(self) -> bool:
-        """True if rows of many sessions can share a step; otherwise each session has its own cache and steps."""
+        """Tell whether rows of many sessions can share a step; otherwise each session has its own cache and steps."""
         return self.runner is not None
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
@@ -161,7 +157,7 @@ class BlockSpan:
 
     @property
     def is_reshapable(self) -> bool:
-        """True if `potluck.blocks.span.reshaping` can remove blocks from this span and add others."""
+        """Tell whether `potluck.blocks.span.reshaping` can remove blocks from this span and add others."""
         return self.weights.is_resident and not self.adapters.ids
 
     @property
@@ -171,7 +167,7 @@ class BlockSpan:
 
     @property
     def is_whole(self) -> bool:
-        """True if a CPU runs whole blocks in C for very few tokens."""
+        """Tell whether a CPU runs whole blocks in C for very few tokens."""
         return self.runner is not None and self.runner.is_whole
 
     @property
@@ -181,7 +177,7 @@ class BlockSpan:
 
     @property
     def step_ways(self) -> str:
-        """Describe for people what `run_step` runs on: "fused, graphs", "native kernels, fused", "plain: no gcc"."""
+        """Return for people what `run_step` runs on: "fused, graphs", "native kernels, fused", "plain: no gcc"."""
         return self.runner.ways if self.runner is not None else "each session alone"
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
@@ -213,7 +209,7 @@ class BlockSpan:
         return self.runner.run(plan, hidden, memory, prompts)
 
     def next_tokens(self, sequences: list[KvSequence], memory: KvMemory) -> NextTokens | None:
-        """Prepare more steps of one token of each of these sequences, which have room; None if nothing is gained."""
+        """Prepare more steps of one token of each of these sequences, which have room; None if that gains nothing."""
         return None if self.runner is None else self.runner.next_tokens(sequences, memory)
 
     def new_cache(self) -> KvCache:
@@ -307,7 +303,7 @@ def load_span(
         if torch.device(device).type == "cpu" and ranks is None:
             multiply_natively(layers[index])
         filler.check(f"{stack_name}.{index}.")
-        weights.take(index, digests[index], read)
+        weights.place_block(index, digests[index], read)
         del read, tensors  # freed before the next block is read
     filler.finish()
     weights.finish()

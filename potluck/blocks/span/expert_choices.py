@@ -1,8 +1,8 @@
-"""Which experts a span's layers choose for each token: notes it, and has another run repeat it.
+"""Records which experts a span's layers choose for each token, and makes another run repeat the choices.
 
 In half precision two experts often score alike for a token, so the smallest difference makes a router choose another
-one and the results say nothing about errors. Experts are given their tokens' choices as a tensor, which is noted there;
-routers choose by `topk`, whose answers are replaced where a run repeats others' choices.
+one, and the results say nothing about errors. Experts get their tokens' choices as a tensor, which is recorded there;
+routers choose by `topk`, whose results are replaced where a run repeats others' choices.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class GivenChoices:
 
 
 class Routers:
-    """The layers of a span that send tokens to some of their experts. False if there are none.
+    """Watches the layers of a span that send tokens to some of their experts. It is false if there are none.
 
-    Each run notes references to tensors that exist anyway, which costs next to nothing. `collect` copies them before
+    Each run keeps references to tensors that exist anyway, which costs next to nothing. `collect` copies them before
     the next run.
 
     Attributes:
@@ -86,14 +86,14 @@ class Routers:
         self._chosen = None
 
     def collect(self, num_tokens: int, layers: range, tokens: Tensor | None = None) -> None:
-        """Take what these layers have just chosen for a run's tokens.
+        """Copy what these layers have just chosen for a run's tokens.
 
         Args:
             num_tokens: of the whole run.
             tokens: which of them the layers were given; None: all.
         """
         for index in layers:
-            noted = self.noted.pop(index, None)  # not held until the next run: it may be a graph's memory
+            noted = self.noted.pop(index, None)  # popped before the next run: it may be a graph's memory
             if noted is None:
                 continue
             if self._chosen is None:
@@ -103,7 +103,7 @@ class Routers:
             self._chosen[slice(None) if tokens is None else tokens, index] = found
 
     def accept(self, chosen: Tensor) -> bool:
-        """Return whether choices [tokens, layers, choices] name experts that there are, where there are some."""
+        """Return whether choices [tokens, layers, choices] name existing experts, and only of layers that have some."""
         if chosen.shape[1] != len(self._layers):
             return False
         limits = torch.tensor([self._num_experts.get(index, 0) for index in range(len(self._layers))])
@@ -111,7 +111,7 @@ class Routers:
 
     @contextmanager
     def repeating(self, given: GivenChoices | None) -> Iterator[None]:
-        """Have the layers choose in the body as `given`, as far as its margin allows; None: as they like."""
+        """Make the layers choose as `given` within the context, as far as its margin allows; None: by themselves."""
         if given is None:
             yield
             return
@@ -134,7 +134,7 @@ class Routers:
 
 
 class _Noting:
-    """The forward of a layer's experts, which notes what it is given. A hook would cost more."""
+    """The forward of a layer's experts, which records the choices that it gets. A hook would cost more."""
 
     def __init__(self, noted: dict[int, Tensor], index: int, own: Callable[..., Any]) -> None:
         self._noted = noted
@@ -150,7 +150,7 @@ class _Noting:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the forward is that of the experts' class, which nothing replaces."""
+        """Tell whether the forward is that of the experts' class, which nothing replaces."""
         return isinstance(self.own, MethodType)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -159,13 +159,13 @@ class _Noting:
 
 
 def _mask(chosen: Tensor, size: int, of_each: int) -> Tensor:
-    """Return [tokens, size] of what holds a chosen expert, if each holds so many experts."""
+    """Return [tokens, size] of the experts, or groups of `of_each` experts, that hold a chosen one."""
     mask = torch.zeros((len(chosen), size + 1), dtype=torch.bool, device=chosen.device)
     return mask.scatter_(1, torch.where(chosen < 0, size, chosen // of_each), True)[:, :size]
 
 
 def _repeated(scores: Tensor, wanted: Tensor, given: GivenChoices, own: Any) -> Any:
-    """Return what `topk` returns if what is wanted comes first, as far as the margin allows."""
+    """Return the result of `topk` if the wanted experts come first, as far as the margin allows."""
     plain = scores.detach().float()
     largest = torch.where(plain.isfinite(), plain, 0.0).abs().amax(dim=-1, keepdim=True).clamp_min(1e-9)
     below = (own.values.detach().float().amin(dim=-1, keepdim=True) - plain) / largest
@@ -176,14 +176,14 @@ def _repeated(scores: Tensor, wanted: Tensor, given: GivenChoices, own: Any) -> 
 
 
 class NotedChoices:
-    """What was chosen in each layer, call by call. Shapes: [tokens, choices]."""
+    """The choices of each layer in one run, call by call. Shapes: [tokens, choices]."""
 
     def __init__(self) -> None:
         self._chosen: dict[int, list[Tensor]] = defaultdict(list)
 
     @contextmanager
     def noted(self, routers: Routers, tokens: int) -> Iterator[None]:
-        """Note what the layers choose for so many tokens in the body."""
+        """Record what the layers choose for so many tokens within the context."""
 
         def note(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:
             found = choose()
@@ -196,7 +196,7 @@ class NotedChoices:
 
     @contextmanager
     def repeated(self, layer: int, tokens: Sequence[int]) -> Iterator[None]:
-        """Repeat in the body what `layer` chose for these tokens of the noted run."""
+        """Repeat within the context what `layer` chose for these tokens of the recorded run."""
         chosen = iter(self._chosen[layer])
 
         def repeat(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:

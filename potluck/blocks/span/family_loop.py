@@ -1,9 +1,9 @@
 """Runs the family's own loop over the layers of a span, and learns how that loop calls them.
 
-The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and whatever else the family
-needs. The first layer receives the incoming hidden state instead of the output of the missing embeddings, and the last
-layer's output is taken before the missing final norm. Both happen in the layers' `forward`, which is cheaper than
-hooks.
+The bare decoder keeps only the span's layers; its own inner forward makes masks, positions and everything else that the
+family needs. The first layer receives the incoming hidden state instead of the output of the missing embeddings, and
+the last layer's output is kept before the missing final norm. Both happen in the layers' `forward`, which is cheaper
+than hooks.
 
 Steps of packed tokens call the layers directly. The loop's arguments for them take a good part of a millisecond to
 make, so `LayerCalls` makes equal ones: constants, the cache, the positions, and tables for these positions. Loading a
@@ -31,7 +31,8 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional arguments after the hidden state, and keyword arguments, of one layer."""
 
 CallRecorder = Callable[[Tensor, Tensor | None, Any], list[Call]]
-"""Runs the family's loop without its layers: (hidden [1, tokens, hidden_size], positions [1, tokens], cache)."""
+"""Runs the family's loop without its layers and returns their arguments. The parameters are hidden states [1, tokens,
+hidden_size], positions [1, tokens] and the cache."""
 
 Tables = Callable[[Tensor, Tensor], Any]
 """Makes rotary tables from (hidden, positions)."""
@@ -159,13 +160,13 @@ def _try(table: Tables, hidden: Tensor, positions: Tensor) -> Any:
 
 @dataclass(slots=True)
 class _Pass:
-    """What one pass through the loop does with the layers.
+    """One pass through the loop.
 
     Attributes:
-        hidden: given to the first layer in place of embeddings.
+        hidden: the input of the first layer, in place of embeddings.
         prompts: [blocks, batch or 1, prompt_tokens, hidden_size], added to the first tokens of each layer's input.
-        heard: collects each layer's input and output; None where nobody asked for them.
-        output: of the latest layer.
+        heard: collects each layer's input and output, if the caller wants them.
+        output: the latest layer's.
     """
 
     hidden: Tensor
@@ -178,7 +179,7 @@ class FamilyLoop:
     """Runs the layers of `span` in the family's loop. It is not re-entrant: make one call at a time.
 
     Attributes:
-        routers: know which experts the layers choose.
+        routers: record which experts the layers choose.
         weights: says where the weights are; streamed ones are fetched before their layer computes.
     """
 
@@ -221,7 +222,7 @@ class FamilyLoop:
         return this.output
 
     def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
-        """Return what the loop passes to each layer besides the hidden state. The layers compute nothing meanwhile."""
+        """Return the arguments of each layer besides the hidden state. The layers compute nothing meanwhile."""
         self._watched = []
         try:
             self._call(hidden, cache, positions)

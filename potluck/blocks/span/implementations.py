@@ -117,7 +117,7 @@ def _in_turn_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
 
 
 def compute_experts_on_cpu(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
-    """Compute experts that are on the CPU, whatever device the layers are switched for."""
+    """Compute experts that are on the CPU, even if their layers are switched for another device."""
     is_switched = experts.config._experts_implementation in (GROUPED, IN_TURN)
     return (_in_turn_or_own if is_switched else _own)(experts, hidden, chosen, weights)
 

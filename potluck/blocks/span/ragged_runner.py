@@ -1,6 +1,6 @@
 """Runs one step for rows of many sessions: tokens packed side by side, attention by rows.
 
-The plan (see `plans`) says what a step does. `RaggedRunner` calls the layers with [1, tokens, hidden_size], so that
+A `StepPlan` says what a step does. `RaggedRunner` calls the layers with [1, tokens, hidden_size], so that
 everything but attention sees one long row. Rows may cover different blocks: a row joins before its first and leaves
 after its last.
 """
@@ -57,7 +57,7 @@ class RaggedRunner:
         self._has_native_parts = layout.dtype is torch.bfloat16 and is_on_cpu
 
     def use_kernels(self, weights: SpanWeights, agree: Agree = bool) -> None:
-        """Use the device's own kernels in later steps, and CUDA graphs for decode where all weights stay there.
+        """Use the device's own kernels in later steps, and CUDA graphs for small steps where all weights stay there.
 
         Args:
             agree: see `DecodeGraphs`.
@@ -76,7 +76,7 @@ class RaggedRunner:
             weights.before_moves.append(self._graphs.forget)
 
     def use_whole(self, weights: SpanWeights) -> NoKernels | None:
-        """Run whole blocks in C in later steps of very few tokens, if these blocks can; return what keeps C from it."""
+        """Run whole blocks in C in later steps of very few tokens; return the reason if these blocks can't."""
         if weights.is_resident:
             try:
                 self._whole = WholeBlocks(self.layers, self.layout, self.calls)
@@ -96,7 +96,7 @@ class RaggedRunner:
 
     @property
     def ways(self) -> str:
-        """Describe for people what a step runs on."""
+        """Return a text for people that says what a step runs on."""
         return f"{self._ways}, cache in int8" if self.layout.is_int8 else self._ways
 
     @property
@@ -179,7 +179,7 @@ class RaggedRunner:
             numbers = [number for row in chosen for number in range(row.position, row.position + row.tokens)]
             cache, positions = RaggedCache(memory, chosen, blocks), torch.tensor([numbers], device=hidden.device)
 
-        added: list[tuple[slice, int, Tensor]] = []  # tokens, first block, and what its row adds
+        added: list[tuple[slice, int, Tensor]] = []  # tokens, first block, and prompts of its row
         start = 0
         for row, planned in zip(rows, chosen, strict=True):
             if prompts and row in prompts:
@@ -215,7 +215,7 @@ class RaggedRunner:
 
 
 def _whole_step(plan: StepPlan) -> Span | None:
-    """Return the blocks of a step of very few tokens that all go through the same blocks without adapters."""
+    """Return the blocks of a step of very few tokens, all through the same blocks without adapters; or None."""
     blocks = plan.rows[0].span
     return blocks if plan.is_alike(blocks) and plan.num_tokens <= MOST_TOKENS else None
 

@@ -174,7 +174,7 @@ class _ShardedForward:
         self._mesh = mesh
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # With gradients some styles add a plain bias, equal on all ranks, to a distributed result.
+        # Some styles add a plain bias, equal on all ranks, to a distributed result if there are gradients.
         replicating = implicit_replication() if torch.is_grad_enabled() else contextlib.nullcontext()
         with replicating:
             args, kwargs = self._style.transform_inputs_pre_forward(self._module, args, kwargs, self._mesh)

@@ -2,7 +2,7 @@
 
 A plan is plain numbers, so it can be sent to other processes. `RaggedRunner` runs it.
 
-On a device with Triton, a step's numbers lie in one piece of memory (`StepMemory`), which one copy brings to the
+On a device with Triton, a step's numbers lie in one piece of memory (`StepMemory`), which one copy moves to the
 device. Those whose count follows from the number of rows and tokens come first; the page tables, which grow with the
 rows, come last. So the same memory can be rewritten for a later step of the same shape, as a CUDA graph requires, and
 only the used part is copied. Memory for single tokens also takes rows of several tokens: to the kernels, each of them
@@ -46,7 +46,7 @@ class PlannedRow:
         position: of its first new token.
         tables: index of a group -> (index in the sequence of the first page listed, runs of pages to the last new
             token). Earlier pages are not visible to any of the new tokens.
-        is_filler: it fills up a bucket. Its token is written to page 0 of its tables and attends to nothing.
+        is_filler: it pads a bucket. Its token is written to page 0 of its tables and attends to nothing.
     """
 
     span: Span
@@ -67,7 +67,7 @@ class GraphStep:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """What one step does. The tokens of all rows are packed in this order.
+    """The plan of one step. The tokens of all rows are packed in this order.
 
     Attributes:
         graph: None runs the step without a graph. One process decides for all ranks of a span: they exchange data
@@ -134,7 +134,7 @@ class PagedRows:
 
 @dataclass(frozen=True, slots=True)
 class StepTensors:
-    """What the layers of a step read besides the hidden state; `slots` and `paged` by group.
+    """The tensors that the layers of a step read besides the hidden state; `slots` and `paged` by group.
 
     Shapes: positions [1, tokens]; slots [tokens], where keys and values of the new tokens are written.
     """

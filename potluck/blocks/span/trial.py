@@ -1,4 +1,4 @@
-"""Finds out by trying what a loaded span can do: bytes for each token, windows, and whether packed rows are correct.
+"""Finds out by trials what a loaded span can do: bytes for each token, windows, and whether packed rows are correct.
 
 Nothing is decided by a family's name. At positions near and far beyond the model's length, the family's own loop must
 pass its layers the same for packed rows as for each row alone. Its masks say which tokens a layer sees. Layers of each
@@ -55,7 +55,7 @@ class NotRaggedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoneRun:
-    """What `try_alone` heard: the input and output of each layer, and the experts that each layer chose."""
+    """The run of `try_alone`: the input and output of each layer, and the experts that each layer chose."""
 
     layers: list[tuple[Tensor, Tensor]]
     routing: NotedChoices
@@ -63,7 +63,7 @@ class LoneRun:
 
 @torch.inference_mode()
 def try_alone(loop: FamilyLoop) -> tuple[KvCache, LoneRun]:
-    """Run a few tokens in the family's own way; return its cache and what the layers did.
+    """Run a few tokens in the family's own loop; return the cache and a record of the layers.
 
     Shapes: two rows of `_TOKENS` tokens, so that values that depend on the batch do not look constant.
 
@@ -105,7 +105,7 @@ def try_ragged(
 
     Args:
         agree: for several ranks, which use kernels and graphs only if all of them can.
-        problem: why no kernels should be tried; None: nothing is known against it.
+        problem: a reason not to try kernels, if there is one.
     """
     try:
         return _try_ragged(loop, adapters, cache, heard, agree, problem)
@@ -162,7 +162,7 @@ def joined_runner(
     """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
 
     Args:
-        parts: runners of these spans. What only some of them use is not used.
+        parts: runners of these spans. The new one uses only what all of them use.
 
     Raises:
         NotRaggedError: the layers are called differently together than alone.
@@ -181,7 +181,7 @@ def _try_kernels(
 ) -> NoKernels | None:
     """Use the device's kernels if they run and compute the family's numbers; if not, log and return the reason."""
     problem = problem or why_no_kernels(loop.device)
-    if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
+    if not agree(problem is None):  # ranks agree before the layers run, which exchange data
         problem = problem or _OTHER_GPU
     else:
         runner.use_kernels(loop.weights, agree)
@@ -192,7 +192,7 @@ def _try_kernels(
 def _checked_kernels(
     runner: RaggedRunner, heard: LoneRun, agree: Agree, tolerance: float | None = None
 ) -> NoKernels | None:
-    """Return why the kernels in use do not compute the family's numbers, and use them no more; None: they do."""
+    """Return None if the kernels in use compute the family's numbers; if not, stop using them and return why."""
     problem = None
     try:
         _compare(runner, heard, tolerance)
@@ -207,14 +207,14 @@ def _checked_kernels(
 
 
 def _warned(family: str, problem: NoKernels | None) -> NoKernels | None:
-    """Log what keeps kernels from being used, if anything does."""
+    """Log why kernels are not used, if there is a reason, and return it."""
     if problem is not None:
         log.warning("blocks of %s run without Triton kernels: %s", family, problem.reason)
     return problem
 
 
 def _try_whole(runner: RaggedRunner, loop: FamilyLoop, heard: LoneRun) -> NoKernels | None:
-    """Run whole blocks in C if that gives the family's numbers; return what keeps these blocks from native kernels."""
+    """Run whole blocks in C if that gives the family's numbers; return why these blocks have no native kernels."""
     lacking = runner.use_whole(loop.weights)
     if loop.dtype is torch.bfloat16:  # C multiplies its matrices in any case
         lacking = why_not_native()

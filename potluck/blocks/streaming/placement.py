@@ -1,4 +1,4 @@
-"""Decides where the weights of a span's blocks live: on the device, in RAM or on disk. Pure arithmetic over sizes.
+"""Decides where the weights of a span's blocks live: on the device, in RAM or on disk. It is arithmetic over sizes.
 
 It follows ZeRO-Inference's choice between partial and full offload. A block on the device saves a transfer in every
 step, but takes memory that more sessions could use. Memory promised to sessions comes first, so the caller subtracts
@@ -22,7 +22,7 @@ NUM_SLOTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What weights may take of each tier.
+    """The memory that weights may take in each tier.
 
     Attributes:
         device_bytes: on the device that computes.
@@ -43,7 +43,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class BlockSize:
-    """Bytes of a block in its final number format, and of these the bytes of experts that RAM could compute."""
+    """The bytes of a block in its final number format, and of these the bytes of experts that RAM could compute."""
 
     whole: int
     experts: int = 0
@@ -69,13 +69,13 @@ class Home:
 
     @property
     def device_bytes(self) -> int:
-        """What the block takes of the device between steps."""
+        """Return the bytes that the block takes on the device between steps."""
         return self.size - self.ram_experts + self.hot_bytes if self.is_resident else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A home for each block of a span, and what that costs."""
+    """The home of each block of a span, and the memory that this takes."""
 
     homes: tuple[Home, ...]
 
@@ -93,32 +93,32 @@ class Placement:
 
     @property
     def streamed_bytes(self) -> int:
-        """Bytes that a pass through the whole span fetches."""
+        """Return the bytes that a pass through the whole span fetches."""
         return sum(home.size for home in self.streamed)
 
     @property
     def disk_bytes(self) -> int:
-        """The part of them that comes from disk."""
+        """Return the part of them that comes from disk."""
         return sum(home.size for home in self.streamed if not home.is_in_ram)
 
     @property
     def split(self) -> list[Home]:
-        """The blocks whose experts are in RAM."""
+        """Return the blocks whose experts are in RAM."""
         return [home for home in self.homes if home.ram_experts]
 
     @property
     def ram_experts(self) -> int:
-        """Bytes of experts that are in RAM and computed there, as long as the span is loaded."""
+        """Return the bytes of experts that are in RAM and computed there."""
         return sum(home.ram_experts for home in self.homes)
 
     @property
     def hot_bytes(self) -> int:
-        """Bytes of copies of these experts on the device, once all are made."""
+        """Return the bytes of copies of these experts on the device, once all are made."""
         return sum(home.hot_bytes for home in self.homes)
 
     @property
     def ram_bytes(self) -> int:
-        """The most that weights take in RAM: experts, and copies for the device."""
+        """Return the most that weights take in RAM: experts, and copies for the device."""
         return self.ram_experts + sum(home.size - home.ram_experts for home in self.homes if home.is_in_ram)
 
     @property
@@ -127,7 +127,7 @@ class Placement:
 
     @property
     def device_bytes(self) -> int:
-        """The most that weights take on the device."""
+        """Return the most that weights take on the device."""
         return self.resident_bytes + NUM_SLOTS * max((home.size for home in self.streamed), default=0)
 
     def __str__(self) -> str:
@@ -150,8 +150,8 @@ class Placement:
 def place(sizes: Sequence[BlockSize], room: Room) -> Placement:
     """Return homes for blocks of these sizes.
 
-    What does not fit on the device has its experts in RAM, as many blocks as RAM holds, before anything streams. Copies
-    in RAM come next: first of streamed blocks, because those of resident ones only speed up a return to the device.
+    If not all fit on the device, blocks have their experts in RAM, as many as RAM holds, before any streams. Copies in
+    RAM come next: first of streamed blocks, because those of resident ones only speed up a return to the device.
 
     Raises:
         UsageError: the device cannot hold even the slots.

@@ -1,8 +1,8 @@
-"""Blocks that pass through the device: the next one is fetched while the current one computes.
+"""Streams blocks through slots of the device: the next one is fetched while the current one computes.
 
-The device, which may be the CPU, has a few slots. A thread brings one block after another there, from RAM or from files
-whose bytes it checks; a GPU has a copy stream besides. The next block is guessed from the order of the last two, which
-is wrong only where forward turns into backward.
+The device, which may be the CPU, has a few slots. A thread fills one after another, from RAM or from files whose bytes
+it checks; a GPU has a copy stream besides. The next block is guessed from the order of the last two, which is wrong
+only where forward turns into backward.
 
 `enter` belongs to the computing thread. The fetching thread touches nothing but bytes.
 """
@@ -66,12 +66,12 @@ class _Enter(torch.autograd.Function):
 
 @dataclass(frozen=True, slots=True)
 class KeptBlock:
-    """The parameters of one block and where their values come from.
+    """The parameters of one block and the source of their values.
 
     Attributes:
-        likes: what the parameters look like, without values.
-        parts: of files that hold the values, one for each parameter; None if no files do.
-        arena: all values laid out as in a slot, in RAM and pinned, so that one copy brings everything.
+        likes: the parameters on meta, without values.
+        parts: parts of files with the values, one for each parameter; None if no files have them.
+        arena: all values laid out as in a slot, in RAM and pinned, so that one copy moves everything.
         evicts: the system's cache should forget the files' bytes after use.
         origin: the files of the checkpoint from which the block was loaded; None: it came from nowhere.
     """
@@ -99,7 +99,7 @@ class KeptBlock:
         """Copy the values to a piece of a device's memory.
 
         Args:
-            staging: as many bytes on the host, through which a device with its own memory gets what files hold.
+            staging: as many bytes on the host, through which values get from files to a device with its own memory.
 
         Raises:
             CheckpointError: a file does not hold these values any more.
@@ -154,7 +154,7 @@ def in_arena(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
 
 
 def hold_in(memory: Tensor, parameters: Sequence[nn.Parameter], shifts: Sequence[int] = ()) -> None:
-    """Copy parameters into one piece of memory, returning what they used to the system one by one."""
+    """Move parameters into one piece of memory, returning their old memory to the system one by one."""
     likes = [torch.empty_like(parameter, device="meta") for parameter in parameters]
     for parameter, view in zip(parameters, views_in(memory, likes, shifts), strict=True):
         parameter.data = view.copy_(parameter.data)
@@ -186,7 +186,7 @@ class _Slot:
     memory: Tensor  # uint8
     block: int | None = None
     fetch: Future[None] | None = None
-    views: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # by block that it held
+    views: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)  # views by block
 
 
 class SlotStream:
@@ -243,11 +243,11 @@ class SlotStream:
                 part.check()
 
     def remembering(self) -> AbstractContextManager[object]:
-        """Let autograd save a note for each tensor in a slot, because the slot may hold another block by then."""
+        """Let autograd save a reference to each tensor in a slot, because the slot may hold another block by then."""
         return saved_tensors_hooks(self._note, self._recall)
 
     def free(self) -> None:
-        """Return all memory; `enter` takes what it needs again."""
+        """Return all memory; `enter` allocates it again."""
         for block in self._blocks.values():
             block.forget(self._device)
         wait([slot.fetch for slot in self._slots if slot.fetch is not None])
@@ -265,7 +265,7 @@ class SlotStream:
         return slot
 
     def _mark(self) -> Any:
-        """Return an event after all submitted work, which may still read the slot."""
+        """Return an event after all submitted work that may still read the slot."""
         if self._copies is None:
             return None
         event: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -289,14 +289,16 @@ class SlotStream:
         for parameter, view in zip(streamed.parameters, slot.views[block], strict=True):
             parameter.data = view
 
-    def _note(self, tensor: Tensor) -> Tensor | _Note:
+    def _note(self, tensor: Tensor) -> Tensor | _SlotTensor:
         memory = tensor.untyped_storage().data_ptr()
         for slot in self._slots:
             if slot.memory.data_ptr() == memory and slot.block is not None:
-                return _Note(slot.block, tensor.dtype, int(tensor.storage_offset()), tensor.size(), tensor.stride())
+                return _SlotTensor(
+                    slot.block, tensor.dtype, int(tensor.storage_offset()), tensor.size(), tensor.stride()
+                )
         return tensor
 
-    def _recall(self, noted: Tensor | _Note) -> Tensor:
+    def _recall(self, noted: Tensor | _SlotTensor) -> Tensor:
         if isinstance(noted, Tensor):
             return noted
         self.enter(noted.block)
@@ -306,7 +308,7 @@ class SlotStream:
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _SlotTensor:
     block: int
     dtype: torch.dtype
     offset: int

@@ -1,9 +1,9 @@
-"""A layer's experts that are in RAM and computed there, with copies of the most used ones on the device.
+"""Computes a layer's experts in RAM, with copies of the most used ones on the device.
 
 Weights stay where they are, and activations cross: one transfer brings a step's hidden states, choices and weights to
-RAM, and one brings the result back. Meanwhile the device multiplies by the copies that it has. Which ones it has
+RAM, and one moves the result back. Meanwhile the device multiplies by the copies that it has. Which ones it has
 follows from how often each expert was chosen. It changes rarely, because an expert has as many bytes as the activations
-of hundreds of tokens. For as many tokens at once as that, all experts pass through the places of the copies instead.
+of hundreds of tokens. For so many tokens at once, all experts pass through the places of the copies instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from potluck.blocks.formats.layers import wants_gradient
 from potluck.blocks.span.implementations import compute_experts_on_cpu
 from potluck.blocks.streaming.slots import hold_in, host_bytes, slot_offsets
 
-_FIRST_CHOICES = 4  # choices for each expert before any copy is made: fewer say little about what is used most
+_FIRST_CHOICES = 4  # choices for each expert before any copy is made: fewer say little about use
 _SWAP_SHARE = 20  # a swap comes after so many times an expert's bytes crossed as activations
 _STREAMED_TOKENS = 512  # a GPU computes so many sooner than a processor, though all weights cross; not measured
 _CLEAR = 2  # chosen so many times as often, an expert takes the place of another; chance alone does not suffice
@@ -30,7 +30,7 @@ _CLEAR_MORE = 16
 
 @dataclass(slots=True)
 class ExpertUses:
-    """How often a layer's experts were chosen, and which of them should have copies. It moves nothing.
+    """Counts how often a layer's experts were chosen, and decides which of them should have copies. It moves nothing.
 
     Attributes:
         counts: of each expert, [experts].
@@ -50,7 +50,7 @@ class ExpertUses:
         self._crossed += num_bytes
 
     def change(self) -> tuple[int, int] | None:
-        """Return the next slot to fill and with which expert, at most one for each call; None: all stays."""
+        """Return the next slot to fill and its new expert, at most one for each call; None: nothing changes."""
         has_room, slot = len(self.hot) < self.num_slots, len(self.hot)
         is_due = self._crossed >= (0 if has_room else self.swap_bytes)
         if not self.num_slots or not is_due or int(self.counts.sum()) < _FIRST_CHOICES * len(self.counts):
@@ -113,7 +113,7 @@ class SplitExperts:
             output = self._hot(hidden, self._slot_of[chosen], weights)  # goes on while RAM computes
             output += move_to(compute_experts_on_cpu(self._experts, rows, self._ram_of[choices], shares), self._device)
         if (change := self._uses.change()) is not None:
-            with suppress(torch.OutOfMemoryError):  # something else has the room: go on without, and try later
+            with suppress(torch.OutOfMemoryError):  # copies without room are tried later
                 self._copy([change])
         return output
 
@@ -122,13 +122,13 @@ class SplitExperts:
         return self
 
     def free(self) -> None:
-        """Return what copies take of the device; they are made again later."""
+        """Free the copies on the device; they are made again later."""
         self._slots, self._uses.hot = [], []
         for parameter in self._hot_parameters:
             parameter.data = torch.empty(0, dtype=parameter.dtype)
 
     def drop(self) -> None:
-        """Return what the experts take in RAM, too. Nothing can compute any more."""
+        """Free the experts in RAM, too. Nothing can compute any more."""
         self._held = []
         for parameter in self._experts.parameters():
             parameter.data = torch.empty(0, dtype=parameter.dtype)
@@ -159,7 +159,7 @@ class SplitExperts:
                 for copies, held in zip(self._slots, self._held, strict=True):
                     move_to(held[expert], self._device, into=copies[slot])
         except BaseException:
-            self.free()  # a slot may hold something else now
+            self.free()  # a slot may hold another expert now
             uses.counts.zero_()
             raise
         slots = torch.full_like(uses.counts, uses.num_slots)
@@ -174,7 +174,7 @@ class SplitExperts:
 
 
 def move_to(tensor: Tensor, device: torch.device, into: Tensor | None = None) -> Tensor:
-    """Return a tensor on another device, as a new one or in place of another. All that crosses goes through here."""
+    """Return a tensor on another device, as a new one or in place of another. All transfers go through here."""
     is_background = device.type != "cpu" and copies_in_background(device)
     if into is not None:
         return into.copy_(tensor, non_blocking=is_background)

@@ -1,8 +1,8 @@
-"""The weights of one span: brought to their homes at load, given back, and taken again.
+"""Moves the weights of one span: to their homes at loading, away when memory is needed, and back.
 
-`residency` decides on the homes; `streaming` moves blocks that are not on the device. Weights can be restored if they
-have an origin: parts of files, which are checked whenever they are read, or a copy in RAM. Weights that were converted
-and kept on the device alone have none, so the span must be loaded again.
+`placement.py` decides on the homes; `slots.py` streams blocks that are not on the device. Weights can be restored if
+they have an origin: parts of files, which are checked whenever they are read, or a copy in RAM. Weights that were
+converted and kept on the device alone have none, so the span must be loaded again.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class SpanWeights:
 
     Attributes:
         placement: the home of each block.
-        stream: brings the blocks that are not resident; None if all are.
-        before_moves: called before weights leave the device, so that holders of addresses can forget them.
+        stream: fetches the blocks that are not resident; None if all are.
+        before_moves: functions called before weights leave the device, so that holders of addresses forget them.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class SpanWeights:
         self._kept: list[KeptBlock] = []
         self._split: list[SplitExperts] = []
 
-    def take(self, index: int, digest: str, read: ReadTensors) -> None:
-        """Bring the weights of `layers[index]` from the CPU to their home. Call it in the order of the blocks.
+    def place_block(self, index: int, digest: str, read: ReadTensors) -> None:
+        """Move the weights of `layers[index]` from the CPU to their home. Call it in the order of the blocks.
 
         Args:
             digest: of the block's tensors in the checkpoint.
@@ -107,10 +107,10 @@ class SpanWeights:
             _move(kept, self._device)
         _move_buffers(layer, self._device)
         if not home.is_resident:
-            trim_heap()  # return what conversion used
+            trim_heap()  # return the memory that conversion used
 
     def finish(self) -> None:
-        """Set up the stream, after all blocks were taken."""
+        """Set up the stream, after all blocks were placed."""
         streamed = {
             self._first + index: kept
             for index, (home, kept) in enumerate(zip(self.placement.homes, self._kept, strict=True))
@@ -133,14 +133,14 @@ class SpanWeights:
         gathered._kept = [weights._kept[index] for weights, index in chosen]
         return gathered
 
-    def let_go(self, span: Span) -> None:
-        """Return the memory of blocks that nobody uses any more."""
+    def free_blocks(self, span: Span) -> None:
+        """Return the memory of unused blocks."""
         for block in span:
             self._kept[block - self._first].forget(self._device)
 
     @property
     def is_resident(self) -> bool:
-        """True if all weights stay on the device, so that graphs may use them and many threads may compute."""
+        """Tell whether all weights stay on the device, so that graphs may use them and many threads may compute."""
         return self.stream is None and not self.placement.split
 
     def is_streamed(self, block: int) -> bool:
@@ -164,13 +164,13 @@ class SpanWeights:
             self.drop()
 
     def drop(self) -> None:
-        """Return what stays in RAM for `restore`, too, so that the blocks can be loaded anew. `free` comes first."""
+        """Free the copies in RAM that `restore` needs, so that the blocks can be loaded anew. Call `free` first."""
         for split in self._split:
             split.drop()
         self._kept = [replace(kept, arena=None, parts=None) for kept in self._kept]
 
     def restore(self) -> None:
-        """Take the weights again; they must be restorable.
+        """Restore the weights, which must be restorable.
 
         Raises:
             torch.OutOfMemoryError: the device has no room.
@@ -180,7 +180,7 @@ class SpanWeights:
         resident = [kept for home, kept in homes if home.is_resident]
         staging = staging_for(resident, self._device)
         with ThreadPoolExecutor(1 if _has_own_memory(self._device) else min(_SIDE_BY_SIDE, cores())) as pool:
-            list(pool.map(lambda kept: _bring(kept, self._device, staging), resident))  # raises what went wrong
+            list(pool.map(lambda kept: _copy_back(kept, self._device, staging), resident))  # raises errors of threads
 
     @property
     def origins(self) -> tuple[BlockOrigin, ...]:
@@ -192,10 +192,10 @@ def _has_own_memory(device: torch.device) -> bool:
     return device.type != "cpu"
 
 
-def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> None:
-    """Bring resident weights to the device from their origin, in one piece of memory.
+def _copy_back(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> None:
+    """Copy resident weights to the device from their origin, into one piece of memory.
 
-    It is freed at once, and neighbours can be read as one.
+    The piece is freed as one, and neighbouring weights can be read as one.
     """
     memory = device_memory(kept.num_bytes, device)
     kept.fill(memory, staging)

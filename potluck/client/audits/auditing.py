@@ -59,7 +59,7 @@ _AT_ONCE = 4  # audits of a client at a time, which take little of its link and 
 _PATIENCE_S = 60.0  # wait for each answer; servers do the work of audits last
 _SILENT = 3  # silences in a row about chosen experts that are no accident
 _OUTAGE_S = 60.0  # silences within this time count as one
-_REFUSING = 2  # people whose servers find no such experts; with so many, the audited server is at fault
+_REFUSING = 2  # people who find no such experts; so many put the audited server at fault
 
 
 class _Party(NamedTuple):
@@ -132,7 +132,7 @@ class Audits:
         self._reports = WrongResultReports(host, servers, calls, self._may_see)
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
-        self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
+        self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # by audited person
         self._honest = HonestDifferences()
         self._background = BackgroundTasks()
 

@@ -1,4 +1,4 @@
-"""Reports servers that returned wrong results: to the leaders of the swarm, and to those whose servers these are.
+"""Reports servers that returned wrong results: to the swarm's leaders, and to the owners of these servers.
 
 The report names the people whose servers repeated the window, and says how far apart the results were. Everybody in the
 swarm may read it. The window's inputs reveal the text, so they go only to leaders' servers of the same blocks, and only
@@ -30,7 +30,7 @@ _AGAIN_S = 15.0  # time between two searches for leaders' servers
 _BUSY_S = 120.0  # time before a server that was busy is sent the inputs again
 _FOR_NOW = (Code.BUSY, Code.DRAINING, Code.UNREACHABLE)  # refusals that say nothing of another time
 _KEPT_S = 1800.0  # how long inputs wait for leaders' servers
-_MOST_KEPT = 4  # windows whose inputs are kept, of at most
+_MOST_KEPT = 4  # windows whose inputs are kept at a time
 _MOST_BYTES = 16 << 20
 
 

@@ -34,7 +34,7 @@ class Chosen:
         self.config = config
         self.streamer = streamer
         self.is_done = False
-        self.scores: tuple[Tensor, ...] = ()  # [1, vocabulary] for each new token, if they are asked for
+        self.scores: tuple[Tensor, ...] = ()  # [1, vocabulary] for each new token, if `generate` returns them
         self.logits: tuple[Tensor, ...] = ()
         self._processors = processors
         self._is_plain = not (processors or config.do_sample or config.return_dict_in_generate)

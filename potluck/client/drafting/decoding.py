@@ -64,7 +64,7 @@ class Together:
         self._ends = ends
         self._client = client
         self._changed = threading.Condition()  # a text has ended
-        self._num_decoded = 0  # texts, in whatever way
+        self._num_decoded = 0  # texts in flight, in common steps and alone
         self._texts: list[_Text] = []  # texts that have not ended; the thread of the first one leads
         self._newcomers = asyncio.Event()
         self._step_s = 0.0  # usual time to the first answer of a step
@@ -167,7 +167,7 @@ class Together:
     async def _wait(self, texts: Sequence[_Text], began_s: float) -> None:
         answers = [text.answer for text in texts if text.answer is not None]
         if len(self._texts) > len(texts) or len(answers) < len(texts):
-            return  # newcomers since, whose tokens go to the servers at once; or some answers are there already
+            return  # new texts send their tokens at once; or some answers have come already
         if not any(answer.done() for answer in answers):
             newcomer = asyncio.ensure_future(self._newcomers.wait())
             await asyncio.wait([*answers, newcomer], return_when=asyncio.FIRST_COMPLETED)

@@ -35,7 +35,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 
 WINDOW_TOKENS = 4096
-_PASS_TOKENS = 128  # a prompt's tokens in one pass: int4 has a kernel for so many, and nobody waits longer for it
+_PASS_TOKENS = 128  # a prompt's tokens in one pass: int4 has a kernel for them, and other texts wait no longer
 _FEW_TOKENS = 16  # take hardly longer than one
 _SMALLEST_INT4_BYTES = 50 << 20
 """Smaller checkpoints lie in the processor's cache anyway, and their products take less time than everything else."""

@@ -30,12 +30,13 @@ _KEPT_TIMES = 0.97
 _NEAR_S = 0.03  # a window takes the client a few milliseconds
 _FIRST_LENGTH = 2  # tokens of the first draft, whose cost is unknown; each further one may be twice as long
 _TYPICAL = {OF_A_HEAD: 0.5, OF_A_MODEL: 0.6}  # how likely any guess is right, before any try
-_MIN_GAIN = 1.06  # what is closer to 1 is within the error of the estimates
+_MIN_GAIN = 1.06  # gains closer to 1 are within the error of the estimates
 _COST = 0.02  # guessed cost of a drafted token as a share of a plain step, before anything was measured
-_PROMPT_WEIGHT = 16.0  # weight of what a prompt's tokens took, in tokens squared: about two drafts
+_PROMPT_WEIGHT = 16.0  # weight of a prompt's time a token, in tokens squared: about two drafts
 _WAY_WEIGHT = 8.0  # weight of the guess that a drafted token takes no time on its way, likewise
-_DRAFT_COST, _DRAFT_COST_WEIGHT = 0.3, 1.0  # what any draft adds to that, and the weight of this guess in steps
-_LEAST_PROMPT = 8  # tokens that tell what one takes
+_DRAFT_COST = 0.3  # guessed cost of any draft as a share of a plain step
+_DRAFT_COST_WEIGHT = 1.0  # weight of this guess in steps
+_LEAST_PROMPT = 8  # shortest prompt that tells the time of a token
 _OUTLIER = 3.0  # times the expected time; a longer step says nothing about its length
 
 

@@ -108,7 +108,7 @@ class History:
                 may be some for blocks behind the span.
         """
         self._chunks: list[_Chunk] = []
-        self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
+        self._orders: list[Tensor] = []  # [batch] int64 each: row i continues the former row order[i]
         self._merged = 0  # leading chunks that were merged already
         self.prompts = prompts  # rows in their present order, cut to the present length
         self._dependents: weakref.WeakSet[Dependent] = weakref.WeakSet()
@@ -153,7 +153,7 @@ class History:
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` tokens."""
         for dependent in self._dependents:
-            dependent.truncate(length)  # always: a server may have been announced what is not here yet
+            dependent.truncate(length)  # always: an announcement may be ahead of this history
         excess = self.length - length
         if excess <= 0:
             return

@@ -51,7 +51,7 @@ from potluck.wire.sessions import digest_of
 
 _MESSAGE_TOKENS = 2048  # most tokens of a prompt at once, though servers take rows without a session whole
 _SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long as one token at most
-_MOST_AHEAD = 32  # short steps at a server, whatever it says that it takes
+_MOST_AHEAD = 32  # limit of short steps at a server, even if it offers more
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
 
 
@@ -70,10 +70,10 @@ Race = Callable[["Hop", Coroutine[Any, Any, StepReply | None], float], Awaitable
 class HopLinks:
     """The state of the pushes to and from one server, while its stream lasts."""
 
-    awaits: PushLink | None = None  # who pushes to the server, as its latest or next message says
-    receiver: HopLinks | None = None  # the links of the server to which it was told to push
+    awaits: PushLink | None = None  # the peer that pushes to the server, as the latest or next message says
+    receiver: HopLinks | None = None  # links of the server that gets its pushes
     pending: dict[str, PushLink] = field(default_factory=dict)  # fields of the next message that name these two
-    can_push: bool = False  # as its last answer says
+    can_push: bool = False  # its last answer says so
     was_pushed: bool = False  # its last output, to the next server
     missed: bool = False  # a push from the server before did not come in time
     number: int | None = None  # the number under which the next output is pushed
@@ -123,7 +123,7 @@ class Hop:
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
         self.links = HopLinks()
-        self.is_leaving = False  # as its last answer says
+        self.is_leaving = False  # its last answer says so
         self.needs_another = False  # it leaves, or a step took long, since the session last compared servers
         self.is_spare = False  # it stands by for another server
         self.takes_ahead = 0  # short steps that may be at the server at once, as its last answer says
@@ -255,7 +255,7 @@ class Hop:
                     await sending
                 except RemoteError:
                     if cursor.position < course.end:
-                        raise  # else the next step finds the stream broken
+                        raise  # otherwise the next step finds the stream broken
         except BaseException as error:
             was_idle = self._line is not None and began_s - self._line.used_s > _IDLE_S
             self.abandon()
@@ -274,7 +274,7 @@ class Hop:
             pushed: positions of pieces that it has pushed before.
         """
         while self._line is not None and (piece := self._next_unsent(pushed)) is not None:
-            with contextlib.suppress(RemoteError):  # whoever reads the answers raises it
+            with contextlib.suppress(RemoteError):  # the task that reads the answers raises it
                 await self._send_inputs(self._line, piece, is_late=False)
 
     def _next_unsent(self, pushed: Collection[int]) -> Piece | None:
@@ -295,7 +295,7 @@ class Hop:
         """Tell the server not to wait for announced inputs that do not count any more."""
         line, last = self._line, self.cursor.flying[-1] if self.cursor.flying else None
         if line is not None and last is not None and last.kept < last.end and self.takes_ahead:
-            with contextlib.suppress(RemoteError):  # whoever reads the answers raises it
+            with contextlib.suppress(RemoteError):  # the task that reads the answers raises it
                 await line.stream.send(StepRequest(start_from_position=self.cursor.sent), has_reader=True)
 
     async def _comes(self, line: _Line, course: Course, sending: asyncio.Task[None] | None) -> bool:

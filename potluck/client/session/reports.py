@@ -46,8 +46,8 @@ class AuditReport:
     """The audits of a client, in windows of 32 tokens at one server."""
 
     audited: int = 0  # were recomputed by another person's server
-    undecided: int = 0  # recomputed with another result, and nobody could tell who is right
-    nobody: int = 0  # were chosen, but nobody else serves the same blocks
+    undecided: int = 0  # recomputed with another result, and no third server could decide
+    nobody: int = 0  # were chosen, but no other person serves the same blocks
     unanswered: int = 0  # were chosen, but the other server refused or failed
     withheld: int = 0  # unanswered because a person's servers kept not saying which experts they chose
     wrong: list[str] = field(default_factory=list)  # servers that computed wrongly, by name
@@ -67,7 +67,7 @@ class Outages:
 
     def __init__(self) -> None:
         self.on_wait: OnWait = log_wait
-        self._missing: dict[object, tuple[Span, ...]] = {}  # who waits -> for which blocks
+        self._missing: dict[object, tuple[Span, ...]] = {}  # waiter -> missing blocks
         self._reported: tuple[Span, ...] = ()
 
     def update(self, waiter: object, missing: tuple[Span, ...]) -> None:

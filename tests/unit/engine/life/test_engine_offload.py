@@ -266,15 +266,15 @@ async def test_a_load_that_fails_in_the_middle_keeps_nothing_while_somebody_hand
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[weakref.ref[torch.UntypedStorage]] = []
-    take = SpanWeights.take
+    place_block = SpanWeights.place_block
 
-    def take_two(weights: SpanWeights, index: int, *args: Any) -> None:
+    def place_two(weights: SpanWeights, index: int, *args: Any) -> None:
         if index == 2:
             raise CheckpointError("the disk is full") from ValueError("with what was read")
-        take(weights, index, *args)
+        place_block(weights, index, *args)
         taken.extend(weakref.ref(each.untyped_storage()) for each in weights._layers[index].parameters())
 
-    monkeypatch.setattr(SpanWeights, "take", take_two)
+    monkeypatch.setattr(SpanWeights, "place_block", place_two)
     loader = machine.engine.loader
     with pytest.raises(CheckpointError) as failed:
         await loader.run(lambda: loader.load(Span(0, 3)))

@@ -43,7 +43,7 @@ async def shrink(server: Server, span: Span, *, patience_s: float = 60.0) -> Non
     await server.serving.change(reshape_span([old], span))
     for block in old.span:
         if block not in span:
-            old.weights.let_go(Span(block, block + 1))
+            old.weights.free_blocks(Span(block, block + 1))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from potluck.client.drafting.draft_model import DraftModel, DraftText, load_draf
 from potluck.errors import CheckpointError, UsageError
 
 Folders = Callable[[str], Path]
-DEMO = Path(__file__).parents[3] / "resources" / "demo-model"
+DEMO = Path(__file__).parents[4] / "resources" / "demo-model"
 TEXT = [5, 6, 7, 8, 9, 5, 6, 7]
 OTHER = [*TEXT[:4], 11, 12]
 

@@ -9,9 +9,9 @@ import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import PATIENT, World, prompt, world
 from helpers.misdeeds import Once, freeze
+from helpers.streamers import At
 from helpers.tiny_models import FAMILIES
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
-from transformers.generation.streamers import BaseStreamer
 
 from potluck.blocks.cache.session_cache import rolls_back
 from potluck.client.drafting.payoff import DraftCost, StepTimes
@@ -37,16 +37,6 @@ class Scripted(LogitsProcessor):
         return scores
 
 
-class Counted(BaseStreamer):
-    def __init__(self) -> None:
-        self.tokens: list[int] = []
-
-    def put(self, value: torch.Tensor) -> None:
-        self.tokens += value.flatten().tolist()
-
-    def end(self) -> None: ...
-
-
 # Copies the prompt's beginning, leaves it, copies again: right drafts, half right ones and wrong ones.
 SCRIPT = [10, 11, 12, 13, 14, 15, 16, 17, 20, 10, 11, 30, 13, 14, 15, 40, 10, 11, 12, 13, 14, 41, 42, 43]
 
@@ -66,7 +56,7 @@ def text() -> torch.Tensor:
 
 
 def test_drafts_take_fewer_steps_and_give_the_same_tokens(local: PreTrainedModel) -> None:
-    streamer = Counted()
+    streamer = At()
     with world("0:2", "2:4") as there:
         got = there.model.generate(text(), **options(**DRAFTS, streamer=streamer))
         assert torch.equal(got, local.generate(text(), **options()))
@@ -80,13 +70,10 @@ def test_drafts_take_fewer_steps_and_give_the_same_tokens(local: PreTrainedModel
 
 
 def test_a_streamer_that_ends_a_generation_leaves_a_session_that_goes_on(local: PreTrainedModel) -> None:
-    class Enough(Counted):
-        def put(self, value: torch.Tensor) -> None:
-            super().put(value)
-            if self.tokens[-1] == 16 and len(self.tokens) > len(START):
-                raise InterruptedError
+    def fail() -> None:
+        raise InterruptedError
 
-    streamer = Enough()
+    streamer = At(7, fail)
     with world("0:4") as there, there.model.session(max_length=60) as session:
         with pytest.raises(InterruptedError):
             there.model.generate(text(), session=session, **options(**DRAFTS, streamer=streamer))
@@ -104,12 +91,6 @@ def test_scores_are_those_of_plain_decoding(local: PreTrainedModel) -> None:
     assert torch.equal(got.sequences, want.sequences)
     torch.testing.assert_close(torch.stack(got.scores), torch.stack(want.scores), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(torch.stack(got.logits), torch.stack(want.logits), rtol=1e-4, atol=1e-4)
-
-
-def test_an_end_token_among_the_drafted_ends_the_text(local: PreTrainedModel) -> None:
-    with world("0:4") as there:
-        got = there.model.generate(text(), **options(**DRAFTS, eos_token_id=14, pad_token_id=0))
-    assert got[0].tolist() == [*START, *SCRIPT[:5]]
 
 
 def test_exact_clients_never_speculate() -> None:

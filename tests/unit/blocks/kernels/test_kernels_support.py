@@ -40,7 +40,7 @@ def current(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
         finally:
             made.pop()
 
-    for module in ("kernel_support", "loop", "ragged"):
+    for module in ("kernels.support", "span.family_loop", "span.ragged_runner"):
         monkeypatch.setattr(f"potluck.blocks.{module}.made_current", made_current)
     return made
 

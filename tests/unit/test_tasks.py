@@ -22,7 +22,7 @@ from potluck.tasks import (
     start_task,
 )
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 async def test_cancelled_tasks_have_ended_and_what_they_raise_is_dropped() -> None:

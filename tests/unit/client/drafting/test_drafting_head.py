@@ -17,7 +17,7 @@ from potluck.client.drafting.head import Head, HeadText, load_head
 from potluck.client.drafting.payoff import DraftCost, StepTimes
 from potluck.errors import CheckpointError
 
-DEMO = Path(__file__).parents[3] / "resources" / "demo-model"
+DEMO = Path(__file__).parents[4] / "resources" / "demo-model"
 TEXT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])
 
 

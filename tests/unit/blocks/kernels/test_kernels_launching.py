@@ -21,7 +21,7 @@ pytestmark = pytest.mark.compiler
 
 SHARED_BYTES = 101376  # what a program may have on the stub's devices
 STREAM = 77
-REQUIREMENTS = Path(__file__).parents[3] / "resources" / "engine"
+REQUIREMENTS = Path(__file__).parents[4] / "resources" / "engine"
 
 
 class Buffer:

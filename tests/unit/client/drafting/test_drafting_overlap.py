@@ -16,6 +16,7 @@ import torch
 from helpers.client_world import PATIENT, prompt
 from helpers.ringed import WATCHFUL, Ringed, ringed
 from helpers.stand_in import StandIn
+from helpers.streamers import At
 from potluck_engine.serving import session_stream as inference
 from potluck_engine.serving.pushing import Pusher
 from transformers import PreTrainedModel
@@ -199,23 +200,6 @@ def test_windows_are_on_their_way_together_and_void_ones_are_not_computed(
     assert engines.dropped, "engines computed what was void"
 
 
-class Interrupting:
-    """A streamer that does something at the nth new token."""
-
-    def __init__(self, nth: int, work: Any) -> None:
-        self.tokens: list[int] = []
-        self._nth, self._work = nth, work
-
-    def put(self, value: torch.Tensor) -> None:
-        self.tokens += value.flatten().tolist()
-        self._nth -= 1
-        if self._nth < 0:
-            self._nth = 1 << 30
-            self._work()
-
-    def end(self) -> None: ...
-
-
 def fail() -> None:
     raise InterruptedError
 
@@ -226,7 +210,7 @@ def test_a_streamer_that_raises_leaves_a_session_that_goes_on(local: PreTrainedM
     with ringed(*ROUTE) as there, there.model.session(max_length=80) as session:
         there.network.latency_s = LATENCY_S
         there.model.draft_with(StandIn(want[0].tolist(), share))
-        streamer = Interrupting(12, fail)
+        streamer = At(12, fail)
         with pytest.raises(InterruptedError):
             there.model.generate(prompt(), session=session, streamer=streamer, **GREEDY, **DRAFTS)
         assert session.position < len(streamer.tokens)
@@ -297,7 +281,7 @@ def test_a_caller_that_leaves_in_flight_leaves_a_session_that_goes_on(local: Pre
     with ringed(*ROUTE) as there, there.model.session(max_length=80) as session:
         there.network.latency_s = LATENCY_S
         there.model.draft_with(StandIn(want[0].tolist(), 0.9))
-        streamer = Interrupting(12, caller.cancel if how == "leaves" else interrupt)
+        streamer = At(12, caller.cancel if how == "leaves" else interrupt)
         with caller.entered(), pytest.raises(BrokenPipeError if how == "leaves" else KeyboardInterrupt):
             there.model.generate(prompt(), session=session, streamer=streamer, **GREEDY, **DRAFTS)
         wait_for_rest(there)
@@ -311,7 +295,7 @@ def test_what_is_closed_in_flight_ends_the_text(local: PreTrainedModel, what: st
     with ringed(*ROUTE) as there, there.model.session(max_length=80) as session:
         there.network.latency_s = LATENCY_S
         there.model.draft_with(StandIn(want[0].tolist(), 0.9))
-        streamer = Interrupting(12, session.cache.close if what == "session" else there.model.close)
+        streamer = At(12, session.cache.close if what == "session" else there.model.close)
         with pytest.raises(UsageError if what == "session" else NetworkError, match="closed"):
             there.model.generate(prompt(), session=session, streamer=streamer, **GREEDY, **DRAFTS)
         assert "potluck-drafts" not in [thread.name for thread in threading.enumerate()]
@@ -398,7 +382,7 @@ def test_a_fault_in_flight_changes_no_token(
     with ringed(*ROUTE, ROUTE[place], config=WATCHFUL) as there, there.model.session(max_length=80) as session:
         there.network.latency_s = LATENCY_S
         there.model.draft_with(StandIn(want[0].tolist(), 0.9))
-        strike = Interrupting(9, lambda: there.client.run(faults.strike(there, kind, place)))
+        strike = At(9, lambda: there.client.run(faults.strike(there, kind, place)))
         got = there.model.generate(prompt(), session=session, streamer=strike, **GREEDY, **DRAFTS)
         check(got, want)
         wait_for_rest(there)
@@ -489,7 +473,7 @@ def test_texts_share_steps_as_long_as_there_are_two_and_the_one_that_is_left_fli
 
         there.model.draft_with(StandIns(StandIn(want[0].tolist(), 0.3), StandIn(other[0].tolist(), 0.9)))
         second: list[Future[torch.Tensor]] = []
-        begin = Interrupting(10, lambda: second.append(threads.submit(write, prompt(seed=1), GREEDY)))
+        begin = At(10, lambda: second.append(threads.submit(write, prompt(seed=1), GREEDY)))
         check(write(prompt(), long, begin), want)
         check(second[0].result(60), other)
         wait_for_rest(there)
@@ -528,7 +512,7 @@ def test_whatever_happens_to_texts_that_fly_they_are_those_of_plain_decoding(
                 drafts = StandIn(want[0].tolist(), rng.choice([0.0, 0.5, 0.8, 0.95]), seed, rng.choice([0.0, 0.001]))
                 there.model.draft_with(drafts)
                 kind, place = rng.choice(KINDS), rng.randrange(len(route))
-                strike = Interrupting(rng.randrange(2, 12), partial(happen, there, faults, kind, place))
+                strike = At(rng.randrange(2, 12), partial(happen, there, faults, kind, place))
                 try:
                     got = there.model.generate(text, past_key_values=cache, streamer=strike, **options, **DRAFTS)
                     check(got, want)

@@ -79,7 +79,7 @@ def test_weights_of_blocks_that_went_are_given_back_and_those_that_stay_are_not(
     before = part.forward(x)
     kept = reshape_span([whole], Span(1, 3))
     addresses = [parameter.data_ptr() for parameter in kept.decoder.parameters()]
-    whole.weights.let_go(Span(0, 1))
+    whole.weights.free_blocks(Span(0, 1))
     assert torch.equal(kept.forward(x), before)
     assert torch.equal(part.forward(x), before)
     assert addresses == [parameter.data_ptr() for parameter in whole.layers[1:].parameters()]

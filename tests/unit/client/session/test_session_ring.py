@@ -9,6 +9,7 @@ import pytest
 import torch
 from helpers.client_world import PATIENT, prompt
 from helpers.ringed import WATCHFUL, ringed
+from helpers.streamers import At
 from msgspec import structs
 from potluck_engine.serving import session_stream as inference
 from potluck_engine.serving.pushing import Pusher
@@ -190,15 +191,9 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     """Nor in a packed session, also where hidden states are packed in a thread."""
     monkeypatch.setattr(inference, "LARGE_BYTES", 0 if is_large else 1 << 30)
 
-    def kill_later(token: torch.Tensor) -> None:
-        tokens.append(token)
-        if len(tokens) == 8 and is_killed:
-            there.client.run(there.kill(position))
-
     config, generated = replace(PATIENT, packing=packing), []
     for is_killed in (False, True):
-        tokens: list[torch.Tensor] = []
-        streamer = SimpleNamespace(put=kill_later, end=lambda: None)
+        streamer = At(7 if is_killed else (), lambda: there.client.run(there.kill(position)))
         spare = ROUTE[position : position + 1] if is_killed else ()
         with ringed(*ROUTE, *spare, config=config) as there:
             generated.append(there.model.generate(prompt(), streamer=streamer, **GREEDY))

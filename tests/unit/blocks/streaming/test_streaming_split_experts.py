@@ -114,7 +114,7 @@ def test_a_device_without_room_for_copies_costs_no_step_and_they_are_made_later(
         return move(*given, **others)
 
     with monkeypatch.context() as full:
-        full.setattr(split_experts, "moved", fails)
+        full.setattr(split_experts, "move_to", fails)
         assert error(outputs(split), outputs(plain)) < 1e-5
         assert not any(each._slots for each in splits(split)[1:])  # loading tries the first
     assert error(outputs(split), outputs(plain)) < 1e-5
