@@ -126,7 +126,7 @@ class _Home:
         for patched in (
             patch.dict(os.environ, environment),
             patch.multiple(checkpoints, _FIRST_S=0.0, _LAST_S=0.0),
-            patch.multiple(member_files, _LOOK_AGAIN_S=0.0),
+            patch.multiple(member_files, _NEXT_TRY_S=0.0),
             patch.object(HubFiles, "download", _download),
         ):
             self._stack.enter_context(patched)

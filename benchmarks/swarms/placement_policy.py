@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from potluck_engine.network.reachability import WATCHED
+from potluck_engine.network.reachability import NUM_NEIGHBOURS
 from potluck_engine.placement.choose import (
     AGAIN_S,
     CHECK_S,
@@ -67,7 +67,7 @@ class Potluck:
         """Have the watchers of a server that is gone look at once, like the engine's neighbours."""
         names = self._was_there
         for row in np.setdiff1d(names, swarm.seen_rows):
-            watchers = names[np.searchsorted(names, row) - np.arange(1, min(WATCHED, len(names) - 1) + 1)]
+            watchers = names[np.searchsorted(names, row) - np.arange(1, min(NUM_NEIGHBOURS, len(names) - 1) + 1)]
             self._next_check_s[watchers] = swarm.now_s
         self._was_there = swarm.seen_rows
 

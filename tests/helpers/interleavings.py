@@ -23,8 +23,7 @@ from helpers.engine_peers import HIDDEN, SWARM, load
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.processes.launch_spec import ServingLimits
 from potluck_engine.compute.threads import Threads
-from potluck_engine.serving import admission
-from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving import admission, session_stream
 from potluck_engine.serving.handlers import Handlers
 from potluck_engine.serving.pushing import receive_pushes
 from potluck_engine.serving.service import Service
@@ -446,13 +445,13 @@ class World:
 
 @contextlib.contextmanager
 def _changed_engine(world: World) -> Iterator[None]:
-    before = inference.time, admission.SMALL_BYTES
-    inference.time = SimpleNamespace(monotonic=world.clock)  # type: ignore[assignment]
+    before = session_stream.time, admission.SMALL_BYTES
+    session_stream.time = SimpleNamespace(monotonic=world.clock)  # type: ignore[assignment]
     admission.SMALL_BYTES = 0  # all bytes are counted
     try:
         yield
     finally:
-        inference.time, admission.SMALL_BYTES = before
+        session_stream.time, admission.SMALL_BYTES = before
 
 
 async def interleave(seed: int, folder: Path) -> Outcome:

@@ -1,8 +1,10 @@
-"""One engine on the fake network, and a client that has sessions with it."""
+"""One engine on the fake network, with a client that has sessions with it, or in the world of a client."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from helpers.client_world import World
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.launches import changed, launch_of
@@ -62,3 +64,17 @@ class Machine:
         first = structs.replace(opening(self.span, session_id=session_id), exact=exact)
         self.output = (await client.step(StepRequest(INPUTS[:, :tokens], first))).hidden
         return client
+
+
+async def start_engine(
+    there: World, folder: Path, span: Span, on_event: Callable[[EngineEvent], None] = lambda _: None
+) -> Engine:
+    """Start an engine that serves the swarm of `there`."""
+
+    async def start_host(_: HostConfig) -> FakeHost:
+        return there.network.start()
+
+    spec = launch_of(CHECKPOINT, folder, Membership(there.swarm), blocks=str(span))
+    engine = Engine(spec, on_event, start_host=start_host)
+    await engine.start()
+    return engine

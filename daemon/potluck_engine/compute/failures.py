@@ -36,6 +36,11 @@ from potluck.protocol.codes import Code, RemoteError
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+_SUMMING_SHARE = 0.002  # the share of a core's or the device's time: a gigabyte in a few minutes
+_SUMMING_PAUSE_S = 1.0
+FILE_CHECK_S = 1.0
+_REREADING_SHARE = 0.25  # the share of a core's time for files that may have changed
+_SLOW_SHARE = 0.002  # the share of a core's time for all files in turn: a gigabyte in five minutes
 
 
 class DeviceLostError(PotluckError):
@@ -106,10 +111,6 @@ def refusal_of(error: Exception, what: str) -> PotluckError:
     return RemoteError(Code.INTERNAL, "the computation failed")
 
 
-_SUMMING_SHARE = 0.002  # the share of a core's or the device's time: a gigabyte in a few minutes
-_PAUSE_S = 1.0
-
-
 class MemoryWatch:
     """Watches the resident weights of one module at a time.
 
@@ -118,7 +119,7 @@ class MemoryWatch:
     """
 
     def __init__(self, device: DeviceWatch) -> None:
-        self.pause_s = _PAUSE_S
+        self.pause_s = _SUMMING_PAUSE_S
         self._device = device
         self._module: nn.Module | None = None
         self._sums: dict[str, tuple[int, int]] = {}  # address and sum, by the parameter's name
@@ -129,22 +130,17 @@ class MemoryWatch:
         if module is not self._module:
             self._module, self._sums, self._round = module, {}, iter(())
         name, parameter = next(self._round, ("", None))
-        self.pause_s = _PAUSE_S
+        self.pause_s = _SUMMING_PAUSE_S
         if parameter is None:
             self._round = module.named_parameters()
             return ""
         begin = time.monotonic()
         weights = parameter.detach()
         now = weights.data_ptr(), await asyncio.to_thread(self._device.run, partial(weight_checksum, weights))
-        self.pause_s = max((time.monotonic() - begin) * (1.0 / _SUMMING_SHARE - 1.0), _PAUSE_S)
+        self.pause_s = max((time.monotonic() - begin) * (1.0 / _SUMMING_SHARE - 1.0), _SUMMING_PAUSE_S)
         before = self._sums.get(name, now)
         self._sums[name] = now
         return name if weights.numel() and before[0] == now[0] and before[1] != now[1] else ""
-
-
-INTERVAL_S = 1.0
-_REREADING_SHARE = 0.25  # the share of a core's time for files that may have changed
-_SLOW_SHARE = 0.002  # the share of a core's time for all files in turn: a gigabyte in five minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +152,7 @@ class _Verdict:
 
 
 class FileWatch:
-    """Watches the files of some blocks. Call `check` every `INTERVAL_S`, and run `reread` beside it."""
+    """Watches the files of some blocks. Call `check` every `FILE_CHECK_S`, and run `reread` beside it."""
 
     def __init__(self) -> None:
         self._verdicts: dict[BlockOrigin, _Verdict] = {}
@@ -180,7 +176,7 @@ class FileWatch:
                 problem = await _problem_of(origin, _SLOW_SHARE)
                 if problem != verdict.problem and self._verdicts.get(origin) is verdict:
                     self._verdicts[origin] = _Verdict(verdict.identities, problem)
-            await asyncio.sleep(INTERVAL_S)
+            await asyncio.sleep(FILE_CHECK_S)
 
 
 async def _problem_of(origin: BlockOrigin, share: float) -> str:

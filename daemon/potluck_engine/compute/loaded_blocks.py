@@ -29,10 +29,10 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.passes import (
     CallInputs,
+    ForwardPiece,
     Gradients,
     KeptPasses,
     PassKey,
-    Piece,
     backward_of,
     record_pass,
     run_pass,
@@ -182,7 +182,7 @@ class LoadedBlocks:
         outputs, passes, num_bytes = [], [], 0
         for rows in inputs.row_groups(self._row_budget // cost):
             some = inputs.of_rows(rows)
-            pieces: list[Piece] = []
+            pieces: list[ForwardPiece] = []
             for piece in self._passed(some, self._groups(some, cost), room - num_bytes):
                 if room <= 0:
                     pieces.clear()
@@ -216,7 +216,7 @@ class LoadedBlocks:
                     pieces.append(piece)
                     yield piece.inputs.token_blocks
                 current = pieces[-1].output.detach() if pieces else some.hidden
-                pieces.append(Piece(some.of_blocks(last, current), current))  # is run with its gradients
+                pieces.append(ForwardPiece(some.of_blocks(last, current), current))  # is run with its gradients
             of_output = grad[rows]
             of_prompts: list[Tensor | None] = []
             of_adapter: list[Tensor | None] = []
@@ -237,7 +237,7 @@ class LoadedBlocks:
             _joined([each.adapter for each in found], _total),
         )
 
-    def _passed(self, inputs: CallInputs, groups: Iterable[Span], room: int) -> Iterator[Piece]:
+    def _passed(self, inputs: CallInputs, groups: Iterable[Span], room: int) -> Iterator[ForwardPiece]:
         """Run the forward of some rows, and keep at most `room` bytes for their gradients."""
         current, given = inputs.hidden, inputs.given
         for blocks in groups:
@@ -248,13 +248,13 @@ class LoadedBlocks:
                 given.gap = max(given.gap, piece.inputs.given.gap)
             yield piece
 
-    def _run_piece(self, inputs: CallInputs, room: int) -> Piece:
+    def _run_piece(self, inputs: CallInputs, room: int) -> ForwardPiece:
         """Run a piece, and keep what its gradients need if that takes at most `room` bytes."""
         part = self.part(inputs.span, is_open=inputs.private is not None)
         if room <= 0:
             # Tensors made in inference_mode can't take part in autograd later.
             with torch.no_grad(), part.routers.repeating(inputs.given):
-                return Piece(inputs, run_pass(part, inputs))
+                return ForwardPiece(inputs, run_pass(part, inputs))
         weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
         sizes: dict[int, int] = {}
 
@@ -267,7 +267,7 @@ class LoadedBlocks:
         with torch.autograd.graph.saved_tensors_hooks(measure, lambda saved: saved):
             piece = record_pass(part, inputs)
         piece.num_bytes = sum(sizes.values())
-        return piece if piece.num_bytes <= room else Piece(inputs, piece.output.detach())
+        return piece if piece.num_bytes <= room else ForwardPiece(inputs, piece.output.detach())
 
     def backward_piece(self, inputs: CallInputs, grad: Tensor) -> Gradients:
         """Run a piece's forward again, and return the gradients of its inputs."""

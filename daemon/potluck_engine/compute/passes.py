@@ -81,7 +81,7 @@ class Gradients(NamedTuple):
 
 
 @dataclass(slots=True)
-class Piece:
+class ForwardPiece:
     """A forward of some rows through some blocks, and what its gradients need.
 
     Attributes:
@@ -107,7 +107,7 @@ def backward_of(part: BlockSpan, inputs: CallInputs, grad: Tensor) -> Gradients:
     return record_pass(part, inputs).gradients(grad)
 
 
-def record_pass(part: BlockSpan, inputs: CallInputs) -> Piece:
+def record_pass(part: BlockSpan, inputs: CallInputs) -> ForwardPiece:
     """Run a forward, and keep everything that its gradients need."""
     prompts, private, values = inputs.prompts, inputs.private, None
     with torch.enable_grad():
@@ -118,7 +118,7 @@ def record_pass(part: BlockSpan, inputs: CallInputs) -> Piece:
             values = private.values.detach().requires_grad_()
             private = PrivateAdapter(private.layout, values)
         output = run_pass(part, replace(inputs, hidden=hidden, prompts=prompts, private=private))
-        return Piece(inputs, output, (hidden, prompts, values))
+        return ForwardPiece(inputs, output, (hidden, prompts, values))
 
 
 def run_pass(part: BlockSpan, inputs: CallInputs) -> Tensor:
@@ -133,7 +133,7 @@ def run_pass(part: BlockSpan, inputs: CallInputs) -> Tensor:
         return part.forward(hidden, cache, inputs.prompts)
 
 
-RowPieces = list[tuple[slice, list[Piece]]]
+RowPieces = list[tuple[slice, list[ForwardPiece]]]
 """A whole pass: the pieces of each group of rows, in the order of the blocks."""
 
 

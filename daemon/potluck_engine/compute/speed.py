@@ -29,6 +29,11 @@ from potluck_engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # the length of each of the two measurements, which have at least one run
 _FORWARD_TOKENS = 64
+_RECENT_STEPS = 64
+_RECENT_S = 20.0
+_MAX_UTILISATION = 0.95  # the formula for waiting times means nothing beyond it
+RECENT_WEIGHT = 0.1
+"""The newest step's weight in `StepCounts.recent_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +138,6 @@ def _median_s(run: Callable[[], object], device: torch.device) -> float:
     return statistics.median(measure_times(run, device, least_s=_MEASURE_S))
 
 
-_RECENT_STEPS = 64
-_RECENT_S = 20.0
-_MAX_UTILISATION = 0.95  # the formula for waiting times means nothing beyond it
-
-
 @dataclass(frozen=True, slots=True)
 class Load:
     """The load of a server as clients see it."""
@@ -174,10 +174,6 @@ def link_wait_s(rows_s: float, network_tps: float) -> float:
         return 0.0
     use = min(rows_s / network_tps, _MAX_UTILISATION)
     return use / (1 - use) / network_tps
-
-
-RECENT_WEIGHT = 0.1
-"""The newest step's weight in `StepCounts.recent_rows`."""
 
 
 class StepCounts:

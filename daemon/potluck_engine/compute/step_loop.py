@@ -49,7 +49,7 @@ RETRACTED = PotluckError("the step was retracted before it began")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What the step loop works with while a span is served."""
+    """The executor, the pages and the gate with which the step loop serves a span."""
 
     executor: SpanExecutor
     paging: Paging
@@ -355,7 +355,7 @@ class StepLoop:
         self._deliver(over)
 
     def _idle_s(self, stage: Stage | None, now: float) -> float | None:
-        wake_at = None if stage is None else stage.paging.wake_at(now)
+        wake_at = None if stage is None else stage.paging.admission.wake_at(now)
         first = self._scheduler.due_at if wake_at is None else min(self._scheduler.due_at, wake_at)
         return max(first - now, 0.001) if self._scheduler and first < math.inf else None
 

@@ -41,10 +41,10 @@ from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
 PREFILL_STRETCH = 2.0  # largest slowdown of a decoding session by prefill; gives prefill at least half of the time
 MIN_PIECE_TOKENS = 8  # smallest share of a client in a step; a smaller piece would cost a step, too
-_PAUSES = 8  # recent ones of a session that predict its next one
-_PATIENCE = 2.0  # times the second longest pause; after that, a session is not waited for
-_DECODING_S = 0.5  # silence after which a session no longer counts as decoding, unless it is always that slow
-_SLOW_RETURNS = 3.0  # times its usual pause
+_PAUSES = 8  # how many recent pauses of a session predict its next one
+_PATIENCE = 2.0  # times the second longest pause, after which nothing waits for a session
+_DECODING_S = 0.5  # the silence after which a session no longer counts as decoding, unless it is always that slow
+_SLOW_RETURNS = 3.0  # the same silence in usual pauses of the session
 _MAX_CHARGED_ELSEWHERE = 4096  # tokens, by which calls delay a client's steps, and steps its calls
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
 
@@ -56,9 +56,9 @@ class _Pace:
     rows: int
     answered_at: float
     is_alone: bool
-    is_away: bool = True  # answered, and not back yet
+    is_away: bool = True  # whether it was answered and is not back yet
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=_PAUSES))
-    ranked_s: list[float] = field(default_factory=list)  # the same, ascending
+    ranked_s: list[float] = field(default_factory=list)  # the same pauses in ascending order
 
     @property
     def is_awaited(self) -> bool:
@@ -107,7 +107,7 @@ class StepScheduler:
         self._max_tokens = max_queued_tokens
         self._max_step_tokens = max_step_tokens
         self._piece_s = piece_s
-        self._jobs: dict[StepJob, None] = {}  # all, by arrival
+        self._jobs: dict[StepJob, None] = {}  # sorted by arrival
         self._arrived: list[StepJob] = []
         self.due_at = math.inf  # no job's deadline is earlier
         self._ready: _Lines = {}
@@ -117,7 +117,7 @@ class StepScheduler:
         self._turns = Turns(shares)
         self._turns_of_calls = Turns(shares)
         self._is_turn_of_alone = False
-        self._is_turn_of_decode = False  # prefill just had a step of its own
+        self._is_turn_of_decode = False  # whether prefill just had a step of its own
         self._is_turn_of_backward = False
         self._spared_until = 0.0  # decode rows then have had as much time as the last lone prefill took from them
         self._paces: dict[Hashable, _Pace] = {}
@@ -286,7 +286,7 @@ class StepScheduler:
         return self._alone if job.is_alone else self._ready
 
     def _next_alone(self, now: float) -> StepJob | None:
-        """Return the step that should run by itself now, at the end of its client's line; None if others go first."""
+        """Return the step that should run alone now, and move it to the end of its line; None if others go first."""
         if not self._alone:
             return None
         found = None

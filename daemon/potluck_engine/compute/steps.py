@@ -51,7 +51,7 @@ class StepJob:
 
     @property
     def left(self) -> int:
-        """Tokens of each row that are still to be computed."""
+        """The tokens of each row that are still to be computed."""
         return self.tokens - self.done
 
     @property
@@ -66,7 +66,7 @@ class Call(StepJob):
     It belongs to no session. Its `tokens` are those of a step through the whole span that takes as much work.
     """
 
-    pieces: Generator[None, None, Any] | None = field(kw_only=True, repr=False)  # None: there are no more
+    pieces: Generator[None, None, Any] | None = field(kw_only=True, repr=False)  # None if there are no more
     is_backward: bool = field(kw_only=True)
     result: Any = field(default=None, repr=False)
 
@@ -158,11 +158,11 @@ class CostMeter:
     The means of large steps stay while there are only small ones.
     """
 
-    _SMOOTHING = 0.1  # weight of the newest step in its mean
+    _SMOOTHING = 0.1  # the weight of the newest step in its mean
 
     def __init__(self) -> None:
         self._means: dict[int, tuple[float, float]] = {}  # bit length of the tokens -> tokens, seconds
-        self._cost: StepCost | None = StepCost()  # None: to be computed again
+        self._cost: StepCost | None = StepCost()  # None if it has to be computed again
 
     def add(self, tokens: int, seconds: float) -> None:
         size = tokens.bit_length()

@@ -55,7 +55,7 @@ from potluck.tasks import (
     run_to_end,
     run_until_first_ends,
 )
-from potluck_engine.compute.failures import INTERVAL_S, DeviceLostError, DeviceWatch, FileWatch, MemoryWatch
+from potluck_engine.compute.failures import FILE_CHECK_S, DeviceLostError, DeviceWatch, FileWatch, MemoryWatch
 from potluck_engine.compute.speed import Speed
 from potluck_engine.life.announcements import Announcements
 from potluck_engine.life.rebalancing import Rebalancer
@@ -122,7 +122,7 @@ class Engine:
         self._background = BackgroundTasks()
         self._examiner = Examiner(spec.membership.reports, self._examine)
         self._announcements = Announcements(spec, self.node)
-        self._mover: Rebalancer | None = None  # None if the user chose the blocks
+        self._rebalancer: Rebalancer | None = None  # None if the user chose the blocks
         self._handlers: Handlers | None = None  # registered once in a host's life
         self._files = FileWatch()
         self._changed_file = ""  # the one that was last reported; empty: all are right
@@ -132,7 +132,7 @@ class Engine:
         self._load_at = 0.0  # the earliest time of the next load, monotonic
         self._failed: asyncio.Queue[PotluckError] = asyncio.Queue()  # reasons why the engine cannot go on
         self._changing = asyncio.Lock()
-        self._ends = HeadServer(spec, lambda: self.service, self._changing)
+        self._head_server = HeadServer(spec, lambda: self.service, self._changing)
 
     async def __aenter__(self) -> Engine:
         await self.start()
@@ -180,17 +180,17 @@ class Engine:
         self._background.start(self._watch_host())
         self._background.start(self._fetch_client_files())
         if self.spec.head_socket is not None:
-            await self._ends.start(self._checkpoint, self.spec.head_socket)
+            await self._head_server.start(self._checkpoint, self.spec.head_socket)
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
         await cancel_and_wait(self._examiner.examination)
         await self._background.cancel()
         await self.node.stop_measuring()
-        if self._mover is not None:
-            await self._mover.close()
+        if self._rebalancer is not None:
+            await self._rebalancer.close()
         await self._announcements.stop_beating()
-        await self._ends.close()
+        await self._head_server.close()
         ending = () if self.service is None else (self.service.end(timeout_s=self.spec.stop_timeout_s),)
         await asyncio.gather(self._announcements.leave(), *ending)
         self.tabs.close()
@@ -325,7 +325,7 @@ class Engine:
                 announcements.window = len(pinned)
                 announcements.join(pinned)
             else:
-                mover = Rebalancer(
+                rebalancer = Rebalancer(
                     self.spec,
                     announcements,
                     load=self.loader.load_tried,
@@ -334,8 +334,8 @@ class Engine:
                     changing=self._changing,
                 )
                 await opening
-                pinned = await mover.join(self._checkpoint)
-                self._mover = mover
+                pinned = await rebalancer.join(self._checkpoint)
+                self._rebalancer = rebalancer
             async with self._changing:
                 await self._bring_up(loading or self._load(opening, pinned), begin)
         finally:
@@ -361,7 +361,7 @@ class Engine:
         self._on_event(events.Joining(self.node.peer_id, self._announcements.target))
         blocks = await loading
         self._report_loaded(blocks)
-        grown = len(blocks.span) if self._mover is None else self._mover.max_blocks(blocks)
+        grown = len(blocks.span) if self._rebalancer is None else self._rebalancer.max_blocks(blocks)
         service, speed = await Service.begin(
             *(blocks, self.spec, self.tabs, self.node.host.budgets, self.device), max_blocks=grown
         )
@@ -391,8 +391,8 @@ class Engine:
         span, seconds = service.blocks.span, time.monotonic() - begin
         log.info("online with layers %s after %.2f s", span.layers, seconds)
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
-        if self._mover is not None:
-            self._mover.start(service)
+        if self._rebalancer is not None:
+            self._rebalancer.start(service)
 
     async def _bring_back(self, ended: Service, *, loads: bool = False) -> None:
         """Bring up the span that was served before, with the same weights, or begin to wait for its files.
@@ -441,8 +441,8 @@ class Engine:
     # --- out of service ----------------------------------------------------------------------------------------------
 
     async def _stop_moving(self) -> None:
-        if self._mover is not None:
-            await self._mover.stop()
+        if self._rebalancer is not None:
+            await self._rebalancer.stop()
 
     async def _refuse_new(self, service: Service) -> None:
         service.admission.leaving = True
@@ -461,7 +461,7 @@ class Engine:
             if patience_s:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
-            await self._ends.forget()
+            await self._head_server.forget()
             await self.loader.wait_settled()
             await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.serve.device)))
             on_freed()
@@ -550,7 +550,7 @@ class Engine:
     async def _watch_files(self) -> None:
         """Report files that changed or are right again, and give the span up or bring it back if it needs them."""
         while True:
-            await asyncio.sleep(INTERVAL_S)
+            await asyncio.sleep(FILE_CHECK_S)
             service = self._served
             file = await self._files.check(service.blocks.whole.weights.origins)
             async with self._changing:

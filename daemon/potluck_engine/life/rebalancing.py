@@ -47,7 +47,7 @@ from potluck_engine.weights.fitting import block_stack, choose_num_blocks
 log = logging.getLogger(__name__)
 
 _JITTER = 0.2  # varies the pause between two decisions, so that servers that started together don't decide together
-_PATIENT_DECISIONS = 2  # leave blocks in need to others; the next one doesn't
+_PATIENT_DECISIONS = 2  # how many decisions may leave blocks in need to others
 _JOIN_PAUSE_S = (0.2, 2.0)  # separates the two choices of a server that joins, because others may join meanwhile
 
 Reload = Callable[[Span, Span, float], Awaitable[None]]
@@ -55,7 +55,7 @@ Reload = Callable[[Span, Span, float], Awaitable[None]]
 
 
 def next_span(live: Span, target: Span, window: int, order: Sequence[int]) -> Span | None:
-    """Return what to serve next on the way from `live` to `target`, with at most `choose_num_blocks` blocks at a time.
+    """Return what to serve next on the way from `live` to `target`, with at most `window` blocks at a time.
 
     The result has one block more than `live`, or only the blocks that stay. It is `live` at the target, and None if no
     block stays. As far as there is room, blocks are added before others go, in the given `order`.

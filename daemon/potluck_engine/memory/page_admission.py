@@ -29,6 +29,8 @@ from potluck.protocol.blocks import PersonId
 HELD_S = 2.0
 _MAX_A_PERSON = 8
 _MAX_ALL = 256
+MAX_PASSES = 16
+IDLE_S = 1.0  # longer than a decoding client's pause between steps, shorter than that of a person who reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,6 @@ class Reservations:
 
 def _pages(reservations: Iterable[Reservation]) -> int:
     return sum(each.pages for each in reservations)
-
-
-MAX_PASSES = 16
-IDLE_S = 1.0  # longer than a decoding client's pause between steps, shorter than that of a person who reads
 
 
 @dataclass(slots=True, eq=False)

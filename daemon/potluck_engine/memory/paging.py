@@ -198,9 +198,6 @@ class Paging:
             for arena in self._memory.arenas:
                 arena.free()
 
-    def wake_at(self, now: float) -> float | None:
-        return self.admission.wake_at(now)
-
     def _prepare(self, step: SessionStep) -> None:
         """Roll a session back, reorder its rows, and give it a kept beginning. It must not be spilled."""
         if step.is_prepared:

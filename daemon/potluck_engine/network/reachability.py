@@ -46,9 +46,14 @@ _ASK_TIMEOUT_S = 15.0  # longer than two failing dials and the question that may
 _ROUNDS, _PAUSE_S = 3, 2.0  # rounds of questions before a node goes behind a relay
 _VOUCH_TIMEOUT_S = 8.0
 _MAX_ANSWERS = 4  # dials at a time; each needs a process for some seconds
-_MAX_RELAYS, _MOST_PINGED = 4, 8
+_MAX_RELAYS, _MAX_PINGED = 4, 8
 _PING_TIMEOUT_S = 2.0  # a slower relay is not worth choosing
 _FIRST_CHECK_S, _LAST_CHECK_S = 60.0, 1800.0  # the first and the longest pause between two checks
+NUM_NEIGHBOURS = 6
+_PING_EVERY_S = 2.0
+_ANSWER_S = 2.0
+_PING_TRIES = 3  # a killed server refuses at once; one that computes with all it has may be slow to answer
+_GONE_S = 60.0  # longer than the heartbeat of a server that is gone counts
 
 
 class DialledHost(Host, Protocol):
@@ -203,7 +208,7 @@ async def needed_relays(host: DialledHost, config: HostConfig, reachability: Rea
     if not is_relayed:
         return ()
     log.warning("%d of %d peers can dial this node: it goes behind a relay", finding.num_reached, finding.num_asked)
-    relays = relays_of(config, await host.neighbours())[:_MOST_PINGED]
+    relays = relays_of(config, await host.neighbours())[:_MAX_PINGED]
     peers = [PeerId(addr.rpartition("/p2p/")[2]) for addr in relays]
     return nearest_relays(relays, await measure_round_trips(host, peers, timeout_s=stretched(_PING_TIMEOUT_S)))
 
@@ -234,13 +239,6 @@ def _moved_to(ips: set[str], addr: str) -> list[str]:
     return ["/".join(("", kind, ip, *parts[3:])) for ip, kind in kinds.items() if ip_of(addr) and kind == parts[1]]
 
 
-WATCHED = 6
-_PING_EVERY_S = 2.0
-_ANSWER_S = 2.0
-_TRIES = 3  # a killed server refuses at once; one that computes with all it has may be slow to answer
-_GONE_S = 60.0  # longer than the heartbeat of a server that is gone counts
-
-
 class Neighbours:
     """Pings neighbours while `watch` runs, and sets `loss` when one doesn't answer any more."""
 
@@ -252,7 +250,7 @@ class Neighbours:
 
     def choose_among(self, peers: Iterable[PeerId]) -> None:
         """Watch the next few of these peers, which are all servers in the directory."""
-        self._peers = next_in_ring(peers, self._host.peer_id, WATCHED)
+        self._peers = next_in_ring(peers, self._host.peer_id, NUM_NEIGHBOURS)
 
     def gone(self) -> frozenset[PeerId]:
         """Return the peers that didn't answer lately."""
@@ -267,7 +265,7 @@ class Neighbours:
             await asyncio.sleep(_PING_EVERY_S)
 
     async def _ping(self, peer: PeerId) -> None:
-        for _ in range(_TRIES):
+        for _ in range(_PING_TRIES):
             try:
                 await self._host.ping(peer, timeout_s=_ANSWER_S)
             except RemoteError:

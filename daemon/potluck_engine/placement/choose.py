@@ -147,7 +147,7 @@ def load_order(swarm_map: SwarmMap, span: Span) -> list[int]:
 
 
 def prefetch_order(swarm_map: SwarmMap) -> list[int]:
-    """Return the blocks whose files to fetch in the background, the rarest in the swarm first."""
+    """Return the blocks whose files to fetch in advance, the rarest in the swarm first."""
     return rarest_missing(swarm_map.coverage(swarm_map.soon), swarm_map.servers.fetch_s[swarm_map.me])
 
 

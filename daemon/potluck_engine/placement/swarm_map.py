@@ -21,6 +21,7 @@ from potluck_engine.placement.price import Bools, Floats, ServerTable
 _MAX_UNMEASURED = 4.0  # times the usual throughput
 _MAX_MEASURED = 8.0  # the same with a fast link, which says nothing about compute; no simulated volunteer is faster
 _MIN_WITNESSES = 8  # fewer may all have slow links themselves
+_UNKNOWN_DOWNLOAD_BPS = 50e6  # a slow home connection, for servers that have not measured theirs
 
 
 def believed_tps(claimed: Floats, measured: Floats) -> Floats:
@@ -51,9 +52,6 @@ def measured_tps(servers: Sequence[LiveServer], token_bits: float) -> dict[PeerI
                 reports.setdefault(peer, []).append(mbps)
     checked = {peer: sorted(links) for peer, links in reports.items() if len(links) >= _MIN_WITNESSES}
     return {peer: links[-2] * 1e6 / token_bits for peer, links in checked.items()}
-
-
-_UNKNOWN_DOWNLOAD_BPS = 50e6  # a slow home connection, for servers that have not measured theirs
 
 
 @dataclass(frozen=True, slots=True)

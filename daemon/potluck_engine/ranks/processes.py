@@ -48,6 +48,10 @@ from potluck_engine.weights.loading import load_blocks
 RankCall = tuple[str, tuple[Any, ...]]
 """A call that all ranks make: the name of a method of `Mirror` and its arguments."""
 
+MEETING_TIMEOUT_S = 1800.0  # imports, and weights from a slow disk, until all ranks have loaded
+EXCHANGE_TIMEOUT_S = 60.0  # bounds every exchange after that; ranks that work are milliseconds apart
+_END_TIMEOUT_S = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
@@ -114,14 +118,11 @@ class RankInbox:
 
 log = logging.getLogger(__name__)
 
-MEETING_TIMEOUT_S = 1800.0  # imports, and weights from a slow disk, until all ranks have loaded
-EXCHANGE_TIMEOUT_S = 60.0  # bounds every exchange after that; ranks that work are milliseconds apart
-_END_TIMEOUT_S = 2.0
 _numbers = itertools.count()
 
 
 class RankProcesses:
-    """The processes of one engine's further devices. Call `load_blocks` and `together` off the loop's thread."""
+    """The processes of one engine's further devices. Call `load` and `together` outside the event loop's thread."""
 
     def __init__(self, config: LaunchSpec) -> None:
         self._config = config

@@ -147,7 +147,7 @@ class Admission:
 
 
 class OpenSession(Protocol):
-    """What the table knows of a session that is being served."""
+    """A session as the table knows it."""
 
     memory: SessionMemory
 

@@ -48,9 +48,13 @@ from potluck_engine.memory.session_memory import SessionStep
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT_S = 60.0  # bounds the accused computer's answer
+_RECHECK_TIMEOUT_S = 60.0  # bounds the accused computer's answer
 _MAX_TRIED = 1000  # reports that are remembered
 _MIN_ROUNDING_FACTOR = 4.0  # a difference below so many times that of rounded inputs may come from chosen inputs
+_MAX_EXAMINATION_DELAY_S = 20.0
+_EXAMINATION_PAUSE_S = 86_400.0  # separates examinations, so that reports cannot keep a server from its work
+_MAX_CHOICES_BYTES: Final = 64 << 20
+_KEEP_ENDED_S: Final = 60.0
 
 
 def reports_in(records: Iterable[bytes], machine: bytes | None = None) -> dict[tuple[bytes, bytes], Report]:
@@ -105,7 +109,7 @@ class Rechecks:
         if person is None or person.key != report.person or record.hash in self._tried:
             return
         if self._is_busy:
-            raise RemoteError(Code.BUSY, "another computer is being rechecked", retry_after_s=_TIMEOUT_S)
+            raise RemoteError(Code.BUSY, "another computer is being rechecked", retry_after_s=_RECHECK_TIMEOUT_S)
         self._is_busy = True
         self._background.start(self._try(members, record, request, form))
 
@@ -154,10 +158,10 @@ class Rechecks:
 
     async def _ask(self, peer: PeerId, request: ForwardRequest) -> Tensor:
         stream = await self._host.open_stream(
-            peer, protocols.FORWARD, timeout_s=_TIMEOUT_S, max_frame_bytes=MAX_FRAME_BYTES
+            peer, protocols.FORWARD, timeout_s=_RECHECK_TIMEOUT_S, max_frame_bytes=MAX_FRAME_BYTES
         )
         try:
-            async with asyncio.timeout(_TIMEOUT_S):
+            async with asyncio.timeout(_RECHECK_TIMEOUT_S):
                 return (await exchange(stream, request)).tensors[0]
         finally:
             await stream.close()
@@ -167,10 +171,6 @@ def _rounded(request: ForwardRequest, form: NumberFormat) -> ForwardRequest:
     """Return the request with inputs that are changed as much as rounding in this format would."""
     error = torch.finfo(getattr(torch, form.dtype)).eps * torch.randn(request.hidden.shape)
     return replace(request, hidden=request.hidden + (request.hidden.abs() * error).to(request.hidden.dtype))
-
-
-_MAX_DELAY_S = 20.0
-_AGAIN_S = 86_400.0  # separates examinations, so that reports cannot keep a server from its work
 
 
 class Examiner:
@@ -195,24 +195,20 @@ class Examiner:
         found = reports_in(records, own_key)  # known ones come again now and then
         new = {place: each for place, each in found.items() if self._known.get(place) != each}
         self._known |= new
-        if new and time.monotonic() - self._examined_s >= _AGAIN_S:
+        if new and time.monotonic() - self._examined_s >= _EXAMINATION_PAUSE_S:
             self._examined_s = time.monotonic()
             self.examination = start_task(self._examine_soon(new))
 
     async def _examine_soon(self, reports: Iterable[tuple[bytes, bytes]]) -> None:
         is_examined = False
         try:
-            await asyncio.sleep(random.uniform(0.0, _MAX_DELAY_S))
+            await asyncio.sleep(random.uniform(0.0, _MAX_EXAMINATION_DELAY_S))
             is_examined = await self._examine()
         finally:
             if not is_examined:
                 self._examined_s = -math.inf
                 for place in reports:
                     self._known.pop(place, None)
-
-
-_MAX_BYTES: Final = 64 << 20
-_ENDED_S: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -235,7 +231,7 @@ class ChoiceBook:
         kept: the choices by client and session id; empty as long as no step chose experts.
     """
 
-    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = _MAX_CHOICES_BYTES) -> None:
         self._max_bytes = max_bytes
         self.kept: OrderedDict[tuple[PeerId, str], _Kept] = OrderedDict()
 
@@ -278,7 +274,7 @@ class ChoiceBook:
         return kept.history.between(0, tokens)[row].view(tokens, kept.num_layers, -1)
 
     def _make_room(self) -> None:
-        over_s = time.monotonic() - _ENDED_S
+        over_s = time.monotonic() - _KEEP_ENDED_S
         for key in [key for key, kept in self.kept.items() if kept.ended_s is not None and kept.ended_s < over_s]:
             del self.kept[key]
         num_bytes = sum(kept.num_bytes for kept in self.kept.values())

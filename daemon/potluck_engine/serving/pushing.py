@@ -69,11 +69,17 @@ class SendQueue:
         self.waiting: deque[tuple[tuple[Buffer, ...], Callable[[], None] | None]] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    def append(self, pieces: tuple[Buffer, ...], on_left: Callable[[], None] | None = None) -> None:
-        """Send a message, and call `on_left` when it has left."""
+    def send(self, pieces: tuple[Buffer, ...], on_left: Callable[[], None] | None = None) -> bool:
+        """Send a message and return True; or queue it, return False, and call `on_left` when it has left.
+
+        Raises RemoteError if the peer is gone.
+        """
+        if not self.waiting and self._stream.send_now(*pieces):
+            return True
         self.waiting.append((pieces, on_left))
         if self._task is None or self._task.done():
-            self._task = start_task(self._send())
+            self._task = start_task(self._send_waiting())
+        return False
 
     def has_room(self, most_large: int) -> bool:
         """Return whether another message may be queued."""
@@ -85,7 +91,7 @@ class SendQueue:
         if self._task is not None:
             self._task.cancel()
 
-    async def _send(self) -> None:
+    async def _send_waiting(self) -> None:
         try:
             while self.waiting:
                 pieces, on_left = self.waiting[0]
@@ -158,12 +164,12 @@ class SessionPushes:
         self.early: dict[int, Pushed] = {}
         self.last = -1
         self.pusher: Pusher | None = None
-        self._room = asyncio.Event()  # there may be room for another output
+        self._room = asyncio.Event()  # set when there may be room for another output
         self._pushed_by: PushLink | None = None
         self.receiving: asyncio.Task[object] | None = None
 
     def follow(self, request: StepRequest) -> None:
-        """Take the links that the client names. Raises RemoteError for a secret that is in use."""
+        """Use the links that the client names from now on. Raises RemoteError for a secret that is in use."""
         if request.pushed_by is not None:
             self._forget()
             if request.pushed_by.secret in self._pushes.expected:
@@ -240,10 +246,8 @@ class Pusher:
         """Send an output, packed if `packed` is given. Return False if it cannot leave now."""
         if self.stream is None or not self._queue.has_room(_MAX_LEAVING):
             return False
-        pieces = encode_tensors(Pushed(number, output, (packed,)))
         try:
-            if self._queue.waiting or not self.stream.send_now(*pieces):
-                self._queue.append(pieces)
+            self._queue.send(encode_tensors(Pushed(number, output, (packed,))))
         except RemoteError:
             self.close()
             return False

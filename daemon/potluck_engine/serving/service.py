@@ -61,6 +61,7 @@ class Service:
         blocks: the blocks for steps of sessions.
         call_blocks: the same blocks for stateless calls, which run in another thread.
         stage: what the step loop works with.
+        format: the number format of this span, as the server announces it.
         max_blocks: how many blocks the span may grow to.
     """
 
@@ -76,8 +77,7 @@ class Service:
         tabs: Tabs | None = None,
         budgets: Budgets | None = None,
         private_adapter_bytes: int = 0,
-        dtype: str = "float32",
-        quantization: str = "none",
+        form: NumberFormat = NumberFormat("float32"),  # noqa: B008 (frozen)
     ) -> None:
         """Make what serving `loaded` needs, without starting anything; `compute.serve(stage)` begins to compute.
 
@@ -85,6 +85,7 @@ class Service:
             spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
             max_blocks: how many blocks the span may grow to.
             private_adapter_bytes: memory for adapters that callers bring; 0: none are accepted.
+            form: the number format, except that of the cache.
         """
         span = loaded.span
         self.limits = limits
@@ -102,8 +103,8 @@ class Service:
         self.tabs = tabs or Tabs()
         self.private = PrivateAdapters(0 if isinstance(self.blocks, RankedBlocks) else private_adapter_bytes)
         self.choices = ChoiceBook()
-        self._dtype = dtype
-        self._quantization = quantization
+        has_int8_cache = loaded.layout is not None and loaded.layout.is_int8
+        self.format = NumberFormat(form.dtype, form.quantization, "int8" if has_int8_cache else "none")
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
@@ -133,8 +134,7 @@ class Service:
                 tabs=tabs,
                 budgets=budgets,
                 private_adapter_bytes=spec.serve.private_adapters_mb << 20,
-                dtype=spec.serve.dtype,
-                quantization=spec.serve.quantization,
+                form=NumberFormat(spec.serve.dtype, spec.serve.quantization),
             )
             await threads.compute.serve(service.stage)
         except BaseException as error:
@@ -207,13 +207,6 @@ class Service:
         self.admission.kept = kept
         if not await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
             await self.sessions.end_all(RemoteError(Code.DRAINING, "these blocks leave this server"), kept=kept)
-
-    @property
-    def format(self) -> NumberFormat:
-        """Return the number format in which this span is computed, as the server announces it."""
-        layout = self.blocks.whole.layout
-        cache = "int8" if layout is not None and layout.is_int8 else "none"
-        return NumberFormat(self._dtype, self._quantization, cache)
 
     def load(self, now: float) -> Load:
         return self.meter.load(now, rows=self.compute.counts.recent_rows)

@@ -423,9 +423,7 @@ class ServedSession:
         """Send an answer after those before it, and release its step's bytes once it has left."""
         pieces = self.coding.encode_step_reply(reply)
         try:
-            if self._answers.waiting or not self.stream.send_now(*pieces):
-                self._answers.append(pieces, partial(self._on_left, queued))
-            elif queued.num_bytes:
+            if self._answers.send(pieces, partial(self._on_left, queued)) and queued.num_bytes:
                 self.budget.release(queued.num_bytes)
         except RemoteError:
             self._finish()

@@ -75,11 +75,6 @@ def confirm_digests(path: Path, key: str, span: Span, digests: Sequence[str]) ->
         log.warning("cannot remember which weights are served: %s", error)
 
 
-def weights_key(spec: LaunchSpec) -> str:
-    """Return a key of the swarm, its revision and the files of the model."""
-    return " | ".join((spec.swarm.prefix, spec.swarm.revision, spec.checkpoint))
-
-
 class BlockLoader:
     """Loads blocks for one engine. Call `start` first and `close` last.
 
@@ -146,7 +141,9 @@ class BlockLoader:
         else:
             blocks = RankedSpan(self.ranks.load(self.checkpoint, span), self.ranks)
         try:
-            confirm_digests(self._digests_path, weights_key(self._spec), span, blocks.digests)
+            spec = self._spec
+            key = " | ".join((spec.swarm.prefix, spec.swarm.revision, spec.checkpoint))
+            confirm_digests(self._digests_path, key, span, blocks.digests)
         except CheckpointError:
             blocks.free()
             raise

@@ -18,7 +18,6 @@ import hashlib
 import logging
 import os
 import random
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from potluck_control.resources import bundled_checkpoint
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import CheckpointError, PotluckError
+from potluck.files import free_bytes
 from potluck.model_files import (
     MAX_MANIFEST_BYTES,
     Manifest,
@@ -55,6 +55,14 @@ BUSY_PAUSE_S = 0.25  # the pause before each part while the engine computes, whi
 _IDLE_S = 60.0  # ends a stream on which nothing is requested
 _SEND_S = 30.0  # ends a stream whose peer does not read
 _RETRY_S = 10.0
+_OPEN_S = 10.0
+_SILENCE_S = 20.0  # ends the wait for a member that was asked for a piece
+_PIECE_S = 300.0  # bounds the transfer of a piece: at least 14 kB/s
+_MAX_MEMBERS = 8  # who send at the same time
+_STREAMS = 2  # a member's second one receives while the first one's piece is checked and written
+_MAX_SENDERS = 2  # a piece's second one helps if the first one is slow or lost
+_NEXT_TRY_S = 2.0
+_RESERVE_BYTES = 512 << 20  # how much of the disk stays free
 
 
 class SharedWeights:
@@ -152,15 +160,6 @@ Peers = Callable[[], Awaitable[Iterable[PeerId]]]
 Missing = dict[int, set[PeerId]]
 """The missing pieces of a file, each with the peers that were asked for it."""
 
-_OPEN_S = 10.0
-_SILENCE_S = 20.0  # ends the wait for a member that was asked for a piece
-_PIECE_S = 300.0  # bounds the transfer of a piece: at least 14 kB/s
-_MAX_MEMBERS = 8  # who send at the same time
-_STREAMS = 2  # a member's second one receives while the first one's piece is checked and written
-_MAX_SENDERS = 2  # a piece's second one helps if the first one is slow or lost
-_LOOK_AGAIN_S = 2.0
-_RESERVE_BYTES = 512 << 20  # how much of the disk stays free
-
 
 class MemberFiles:
     """Fetches files from members. `weights` is the digest of their manifest in hexadecimal.
@@ -187,7 +186,7 @@ class MemberFiles:
                     return decode_manifest(bytes(data), self._weights.hex())
             if now() > deadline:
                 raise PotluckError("nobody who has the swarm's model is online", hint="try again when the founder is")
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(_NEXT_TRY_S)
 
     async def fetch(self, file: ManifestFile, folder: Path, *, patience_s: float) -> bool:
         """Complete a file in `folder` from all members who have it. Only one fetch at a time may run there.
@@ -210,7 +209,7 @@ class MemberFiles:
                 elif now() > deadline:
                     return False
                 if missing:
-                    await asyncio.sleep(_LOOK_AGAIN_S)
+                    await asyncio.sleep(_NEXT_TRY_S)
         partial.replace(path)
         return True
 
@@ -268,10 +267,10 @@ def _begin(partial: Path, file: ManifestFile) -> Missing:
     right = set(check_file(partial, file))
     missing: Missing = {piece: set() for piece in range(file.num_pieces) if piece not in right}
     partial.parent.mkdir(parents=True, exist_ok=True)
-    num_bytes, free_bytes = sum(file.place(piece)[1] for piece in missing), shutil.disk_usage(partial.parent).free
-    if num_bytes and free_bytes < num_bytes + _RESERVE_BYTES:
+    num_bytes, room = sum(file.place(piece)[1] for piece in missing), free_bytes(partial.parent)
+    if num_bytes and room < num_bytes + _RESERVE_BYTES:
         raise CheckpointError(
-            f"{file.name} needs {num_bytes >> 20} MiB more, and the disk has {free_bytes >> 20} MiB free",
+            f"{file.name} needs {num_bytes >> 20} MiB more, and the disk has {room >> 20} MiB free",
             hint="potluck models delete MODEL, or use another disk: potluck config set serve.models_folder DIR",
         )
     with partial.open("ab") as stream:

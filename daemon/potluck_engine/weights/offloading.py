@@ -35,6 +35,10 @@ from potluck.routing.servers import ServerColumns
 from potluck_engine.compute.speed import measure_times, ragged_step
 
 TRUE_READS = 0.9  # the share of streamed bytes to be read from the disk; with less, some other cache answered
+_BLOCKS = NUM_SLOTS + 1  # the slots would hold all of fewer blocks
+_HIDDEN_SIZE = 1024  # a block is 51 MB in float32: beyond most processors' caches, and soon written
+_HEAD_SIZE = 64
+_MIN_STEPS, _MIN_S = 5, 2.0  # a disk's rate varies within a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +160,6 @@ def break_even_round_trip_s(offloaded_s: float, swarm: SwarmCost) -> float | Non
     return 2 * left_s / (len(swarm.hops) + 1) if left_s > 0 else None
 
 
-_BLOCKS = NUM_SLOTS + 1  # the slots would hold all of fewer blocks
-_HIDDEN_SIZE = 1024  # a block is 51 MB in float32: beyond most processors' caches, and soon written
-_HEAD_SIZE = 64
-_MIN_STEPS, _MIN_S = 5, 2.0  # a disk's rate varies within a second
-
-
 def measure_offloading(
     folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int, expert_rows: int = 0
 ) -> MachineRates:
@@ -241,11 +239,8 @@ def _write_model(folder: Path, dtype: torch.dtype) -> None:
 def _write_through(folder: Path) -> None:
     """Write all files through to the disk; otherwise the system's cache cannot drop them."""
     for path in folder.rglob("*.safetensors"):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 def _measure(blocks: BlockSpan, rows: int) -> tuple[float, float | None]:

@@ -17,7 +17,7 @@ from helpers.client_world import PATIENT, prompt
 from helpers.ringed import WATCHFUL, Ringed, ringed
 from helpers.stand_in import StandIn
 from helpers.streamers import At
-from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving import session_stream
 from potluck_engine.serving.pushing import Pusher
 from transformers import PreTrainedModel
 
@@ -68,23 +68,23 @@ class Engines:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun = self.dropped = self.most = self.most_aloft = self._aloft = 0
-        self.sessions: dict[Span, inference.ServedSession] = {}  # the latest
+        self.sessions: dict[Span, session_stream.ServedSession] = {}  # the latest
         begin, drop, advance = (
-            inference.ServedSession._begin,
-            inference.ServedSession._drop,
-            inference.ServedSession._advance,
+            session_stream.ServedSession._begin,
+            session_stream.ServedSession._drop,
+            session_stream.ServedSession._advance,
         )
 
-        def count_begun(session: inference.ServedSession, *args: Any) -> None:
+        def count_begun(session: session_stream.ServedSession, *args: Any) -> None:
             self.begun += 1
             self.sessions[session.memory.span] = session
             begin(session, *args)
 
-        def count_dropped(session: inference.ServedSession, *args: Any) -> None:
+        def count_dropped(session: session_stream.ServedSession, *args: Any) -> None:
             self.dropped += 1
             drop(session, *args)
 
-        def count_waiting(session: inference.ServedSession) -> None:
+        def count_waiting(session: session_stream.ServedSession) -> None:
             waiting = sum(not asked.is_dropped for asked in session.waiting)
             self.most = max(self.most, waiting + (session._running is not None))
             advance(session)
@@ -104,9 +104,9 @@ class Engines:
 
         monkeypatch.setattr(Flight, "send", count_sent)
         monkeypatch.setattr(Flight, "receive", count_heard)
-        monkeypatch.setattr(inference.ServedSession, "_begin", count_begun)
-        monkeypatch.setattr(inference.ServedSession, "_drop", count_dropped)
-        monkeypatch.setattr(inference.ServedSession, "_advance", count_waiting)
+        monkeypatch.setattr(session_stream.ServedSession, "_begin", count_begun)
+        monkeypatch.setattr(session_stream.ServedSession, "_drop", count_dropped)
+        monkeypatch.setattr(session_stream.ServedSession, "_advance", count_waiting)
 
 
 @pytest.fixture
@@ -117,12 +117,12 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each step take the engines longer than they report, so that steps wait there."""
-    answered = inference.ServedSession._on_done
+    answered = session_stream.ServedSession._on_done
 
-    def later(session: inference.ServedSession, *args: Any) -> None:
+    def later(session: session_stream.ServedSession, *args: Any) -> None:
         asyncio.get_running_loop().call_later(0.01, answered, session, *args)
 
-    monkeypatch.setattr(inference.ServedSession, "_on_done", later)
+    monkeypatch.setattr(session_stream.ServedSession, "_on_done", later)
 
 
 def told(made: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -332,17 +332,17 @@ class Faults:
             case "lost push" | "other values":
                 self._spoil_next(kind)
 
-    def _drop_next(self, session: inference.ServedSession) -> None:
-        begin, session_dropped = inference.ServedSession._begin, []
+    def _drop_next(self, session: session_stream.ServedSession) -> None:
+        begin, session_dropped = session_stream.ServedSession._begin, []
 
-        def drop(each: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
+        def drop(each: session_stream.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
             if each is session and not session_dropped:
                 session_dropped.append(asked)
                 each._drop(asked)
             else:
                 begin(each, asked, hidden)
 
-        self._monkeypatch.setattr(inference.ServedSession, "_begin", drop)
+        self._monkeypatch.setattr(session_stream.ServedSession, "_begin", drop)
 
     def _spoil_next(self, kind: str) -> None:
         push, spoilt = Pusher.push, []

@@ -11,7 +11,7 @@ from helpers.client_world import PATIENT, prompt
 from helpers.ringed import WATCHFUL, ringed
 from helpers.streamers import At
 from msgspec import structs
-from potluck_engine.serving import session_stream as inference
+from potluck_engine.serving import session_stream
 from potluck_engine.serving.pushing import Pusher
 from transformers import PreTrainedModel
 
@@ -149,9 +149,9 @@ def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server in the middle dies, and the one behind it, which is slow, has its announcements still."""
-    begin, answered, lost = inference.ServedSession._begin, inference.ServedSession._on_done, False
+    begin, answered, lost = session_stream.ServedSession._begin, session_stream.ServedSession._on_done, False
 
-    def die(session: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
+    def die(session: session_stream.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
         nonlocal lost
         if hidden.shape[1] > 1 and session.memory.span == Span(1, 2) and is_long and not lost:
             lost = True
@@ -159,12 +159,12 @@ def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
         else:
             begin(session, asked, hidden)
 
-    def answer_slowly(session: inference.ServedSession, step: Any, error: Any) -> None:
+    def answer_slowly(session: session_stream.ServedSession, step: Any, error: Any) -> None:
         delay_s = 0.1 if is_long and step.tokens > 1 and session.memory.span == Span(2, 4) else 0.0
         asyncio.get_running_loop().call_later(delay_s, answered, session, step, error)
 
-    monkeypatch.setattr(inference.ServedSession, "_begin", die)
-    monkeypatch.setattr(inference.ServedSession, "_on_done", answer_slowly)
+    monkeypatch.setattr(session_stream.ServedSession, "_begin", die)
+    monkeypatch.setattr(session_stream.ServedSession, "_on_done", answer_slowly)
     is_long = False
     with ringed("0:1", "1:2", "1:2", "2:4", config=WATCHFUL) as there:
         with there.model.session(max_length=400) as session:
@@ -189,7 +189,7 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     position: int, packing: str, is_large: bool, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor in a packed session, also where hidden states are packed in a thread."""
-    monkeypatch.setattr(inference, "LARGE_BYTES", 0 if is_large else 1 << 30)
+    monkeypatch.setattr(session_stream, "LARGE_BYTES", 0 if is_large else 1 << 30)
 
     config, generated = replace(PATIENT, packing=packing), []
     for is_killed in (False, True):
@@ -241,14 +241,14 @@ def test_a_server_that_pushes_other_values_than_it_answers_is_found_out(
 def test_an_older_server_in_the_middle_costs_only_its_own_neighbours(
     local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = inference.ServedSession._begin
+    real = session_stream.ServedSession._begin
 
-    def begin(session: inference.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
+    def begin(session: session_stream.ServedSession, asked: Any, hidden: torch.Tensor) -> None:
         if session.memory.span == Span(0, 1):
             asked.request = structs.replace(asked.request, push_to=None, pushed_by=None)
         real(session, asked, hidden)
 
-    monkeypatch.setattr(inference.ServedSession, "_begin", begin)
+    monkeypatch.setattr(session_stream.ServedSession, "_begin", begin)
     with ringed(*ROUTE) as there:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
     assert GREEDY["max_new_tokens"] - 5 <= seen.pushed < GREEDY["max_new_tokens"]

@@ -1,4 +1,4 @@
-"""Which steps share a forward, how much prefill goes with them, who waits for whom, and who is refused."""
+"""Which steps share a forward, how much prefill goes with them, and who waits for whom."""
 
 from collections import Counter
 
@@ -8,7 +8,6 @@ from potluck_engine.compute.steps import Batch, CostMeter, Hold, StepCost, StepJ
 from potluck_engine.compute.turns import Shares, equal_shares
 
 from potluck.protocol.blocks import PersonId
-from potluck.protocol.codes import Code, RemoteError
 
 FREE = StepCost()
 COST = StepCost(((1, 0.011), (1001, 1.011)))  # 10 ms a step and 1 ms a token
@@ -346,23 +345,6 @@ def test_a_session_that_prefills_again_no_longer_bounds_the_prefill_of_others(qu
         run(queue, queue.next(0.0, COST), 0.0)
     ready(queue, job("prefill", tokens=500))
     assert counts(queue.next(0.1, COST)) == {"prefill": 500}
-
-
-def test_full_queue_refuses_with_busy_and_a_time():
-    queue = scheduler(jobs=2)
-    ready(queue, job("a"), job("b"))
-    with pytest.raises(RemoteError) as refused:
-        queue.add(job("c"), 0.0, COST)
-    assert refused.value.code is Code.BUSY
-    assert refused.value.retry_after_s is not None
-
-
-def test_tokens_that_wait_are_bounded_but_a_single_large_step_is_taken():
-    queue = scheduler(tokens=10)
-    ready(queue, job("a", tokens=50))
-    assert queue.queued_tokens == 50
-    with pytest.raises(RemoteError):
-        queue.add(job("b"), 0.0, COST)
 
 
 def test_discarded_step_is_forgotten_wherever_it_was(queue: StepScheduler):

@@ -85,7 +85,7 @@ async def test_an_engine_ends_when_its_device_is_lost_wherever_that_shows(
     place: str, use: Callable[[Machine], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lose: Lose
 ) -> None:
     """And the loss keeps it neither from telling why nor from leaving the swarm."""
-    monkeypatch.setattr("potluck_engine.compute.failures._PAUSE_S", 0.01)
+    monkeypatch.setattr("potluck_engine.compute.failures._SUMMING_PAUSE_S", 0.01)
     machine = Machine(tmp_path)
     async with machine.engine as engine:
         if use is report:

@@ -3,29 +3,14 @@
 from pathlib import Path
 
 import torch
-from helpers.client_world import World, local_model, prompt, world
+from helpers.client_world import local_model, prompt, world
 from helpers.engine_peers import until
-from helpers.fake_network import FakeHost
-from helpers.golden import CHECKPOINT
-from helpers.launches import launch_of
-from potluck_engine.life.engine import Engine
+from helpers.lone_engine import start_engine
 
-from potluck.membership.membership import Membership
-from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import Span
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 MANY = 60
-
-
-async def start_engine(there: World, folder: Path, span: Span) -> Engine:
-    async def start_host(_: HostConfig) -> FakeHost:
-        return there.network.start()
-
-    config = launch_of(CHECKPOINT, folder, Membership(there.swarm), blocks=str(span))
-    engine = Engine(config, lambda event: None, start_host=start_host)
-    await engine.start()
-    return engine
 
 
 def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tmp_path: Path) -> None:

@@ -6,17 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.client_world import World, world
-from helpers.fake_network import FakeHost
-from helpers.golden import CHECKPOINT
-from helpers.launches import launch_of
+from helpers.client_world import world
+from helpers.lone_engine import start_engine
 from potluck_control.processes.engine_messages import Examined
 from potluck_engine.life.engine import Engine
 
 from potluck.membership.identity import Identity
-from potluck.membership.membership import Membership
 from potluck.membership.records import WrongResults, write_report
-from potluck.p2p.network import HostConfig
 from potluck.protocol.blocks import Span
 
 SPAN = Span(2, 4)
@@ -24,17 +20,7 @@ SPAN = Span(2, 4)
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_engine.serving.audits._MAX_DELAY_S", 0.0)
-
-
-async def start_engine(there: World, folder: Path, events: list[object]) -> Engine:
-    async def start_host(_: HostConfig) -> FakeHost:
-        return there.network.start()
-
-    config = launch_of(CHECKPOINT, folder, Membership(there.swarm), blocks=str(SPAN))
-    engine = Engine(config, events.append, start_host=start_host)
-    await engine.start()
-    return engine
+    monkeypatch.setattr("potluck_engine.serving.audits._MAX_EXAMINATION_DELAY_S", 0.0)
 
 
 async def report(engine: Engine, at_s: float) -> None:
@@ -53,7 +39,7 @@ async def report(engine: Engine, at_s: float) -> None:
 def test_a_report_makes_an_engine_reload_its_weights_once(tmp_path: Path) -> None:
     with world("0:4") as there:
         events: list[object] = []
-        engine = there.client.run(start_engine(there, tmp_path, events))
+        engine = there.client.run(start_engine(there, tmp_path, SPAN, events.append))
         there.client.run(report(engine, time.time()))
         assert [each for each in events if isinstance(each, Examined)] == [Examined("")]
         there.client.run(report(engine, time.time() + 1))
@@ -66,7 +52,7 @@ def test_an_engine_that_is_drained_while_it_reloads_stays_away_afterwards(tmp_pa
         return await asyncio.gather(engine._examine(), engine.drain())
 
     with world("0:4") as there:
-        engine = there.client.run(start_engine(there, tmp_path, []))
+        engine = there.client.run(start_engine(there, tmp_path, SPAN))
         assert there.client.run(drained(engine))[0]
         assert engine.service.admission.leaving
         there.client.run(engine.stop())
@@ -75,11 +61,10 @@ def test_an_engine_that_is_drained_while_it_reloads_stays_away_afterwards(tmp_pa
 def test_nobody_leaves_blocks_without_a_server_because_of_a_report(tmp_path: Path) -> None:
     with world("0:2") as there:
         events: list[object] = []
-        engine = there.client.run(start_engine(there, tmp_path, events))
+        engine = there.client.run(start_engine(there, tmp_path, SPAN, events.append))
         there.client.run(report(engine, time.time()))
         assert not [each for each in events if isinstance(each, Examined)]
-        another: list[object] = []
-        other = there.client.run(start_engine(there, tmp_path / "other", another))
+        other = there.client.run(start_engine(there, tmp_path / "other", SPAN))
         there.client.run(report(engine, time.time() + 1))
         assert [each for each in events if isinstance(each, Examined)] == [Examined("")]
         for each in (engine, other):

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(server, "FILE_CHECK_S", 0.02)
     monkeypatch.setattr(server, "_LOAD_AGAIN_S", 0.1)
     monkeypatch.setattr(failures, "_REREADING_SHARE", 1.0)
 
@@ -186,7 +186,7 @@ async def test_a_file_that_was_only_touched_is_no_news(folder: Path) -> None:
 
 async def test_a_change_without_a_sign_is_found_slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "_SLOW_SHARE", 1.0)
-    monkeypatch.setattr(failures, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(failures, "FILE_CHECK_S", 0.01)
     weights = load_span(open_checkpoint(str(folder)), WHOLE).weights
     watch = FileWatch()
     flip_bits(file_in(folder))
@@ -207,12 +207,12 @@ CPU = DeviceWatch(torch.device("cpu"))
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failures, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(failures, "_SUMMING_PAUSE_S", 0.0)
     monkeypatch.setattr(failures, "_SUMMING_SHARE", 1.0)
 
 
 async def rounds(watch: MemoryWatch, module: nn.Module, count: int = 8) -> list[str]:
-    found = [await watch.check(module) for _ in range(count)]
+    found = [await watch.check_next(module) for _ in range(count)]
     return [name for name in found if name]
 
 

@@ -58,7 +58,7 @@ class Mover:
     def __init__(self, machine: Machine, move: Coroutine[Any, Any, None]) -> None:
         self.moving = asyncio.create_task(move)
         self.start, self.max_blocks = Mock(), lambda blocks: len(blocks.span)
-        machine.engine._mover = self
+        machine.engine._rebalancer = self
 
     async def stop(self) -> None:
         await cancel_and_wait(self.moving)
@@ -346,7 +346,7 @@ async def test_a_flipped_bit_of_an_expert_in_ram_is_noticed(beside_ram: Machine)
     service, expert = beside_ram.engine.service, experts_of(beside_ram)[0]
     watch, module = MemoryWatch(beside_ram.engine.device), service.blocks.whole.decoder
     num_looks = len(list(module.parameters())) + 1
-    assert [await watch.check(module) for _ in range(num_looks)] == [""] * num_looks
+    assert [await watch.check_next(module) for _ in range(num_looks)] == [""] * num_looks
     expert.data.view(-1).view(torch.uint8)[11] ^= 1
-    found = [await watch.check(module) for _ in range(num_looks)]
+    found = [await watch.check_next(module) for _ in range(num_looks)]
     assert [".experts." in name for name in found if name] == [True]

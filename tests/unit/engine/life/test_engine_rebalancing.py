@@ -125,7 +125,7 @@ class Told:
 @pytest.fixture
 def swarm(monkeypatch: pytest.MonkeyPatch) -> Swarm:
     monkeypatch.setattr(rebalancing, "CHECK_S", 0.2)
-    monkeypatch.setattr(reachability, "_EVERY_S", 0.05)
+    monkeypatch.setattr(reachability, "_PING_EVERY_S", 0.05)
     monkeypatch.setattr(rebalancing, "_JOIN_PAUSE_S", (0.0, 0.01))
     return Swarm()
 

@@ -13,6 +13,7 @@ from potluck_engine.memory.page_admission import (
     PageAdmission,
     PageRequest,
     Refuse,
+    Reservations,
     Spill,
 )
 
@@ -224,7 +225,7 @@ def reserved() -> PageAdmission:
 
 
 def test_what_is_reserved_is_not_free_for_others_until_it_expires(reserved: PageAdmission) -> None:
-    reserved.ask(PageRequest(Holder(BOB), 6, deadline=100.0))
+    reserved.enqueue(PageRequest(Holder(BOB), 6, deadline=100.0))
     assert reserved.next(0.0, free=10) is None
     assert reserved.wake_at(0.0) == HELD_S
     assert isinstance(reserved.next(HELD_S, free=10), Grant)
@@ -232,7 +233,7 @@ def test_what_is_reserved_is_not_free_for_others_until_it_expires(reserved: Page
 
 @pytest.mark.parametrize(("held", "asked", "left"), [(0, 8, 0), (1, 1, 5)], ids=["a new session", "a later step"])
 def test_a_reservation_is_used_up_by_a_new_session(reserved: PageAdmission, held: int, asked: int, left: int) -> None:
-    reserved.ask(PageRequest(Holder(ANNA, pages=held), asked, deadline=100.0))
+    reserved.enqueue(PageRequest(Holder(ANNA, pages=held), asked, deadline=100.0))
     assert isinstance(reserved.next(0.0, free=10 - held), Grant)
     assert reserved.reservations.pages(0.0) == left
 
@@ -264,3 +265,22 @@ def test_spare_sessions_count_towards_nobodys_share(world: World) -> None:
     world.ask("a", 5, client="anna")
     world.settle()
     assert world.granted == ["a"], "with its spare one, anna would hold more than half"
+
+
+def test_one_client_holds_half_and_all_hold_three_quarters_of_what_is_free_however_often_they_ask() -> None:
+    held = Reservations()
+    granted = [held.reserve(ANNA, pages=40, rows=1, free=100, now=0.0) for _ in range(20)]
+    assert granted[:3] == [40, 10, 0]
+    assert held.pages(0.0) <= 50
+    assert held.reserve(BOB, pages=80, rows=1, free=100, now=0.0) == 25
+    assert held.pages(0.0) <= 75
+
+
+def test_rows_that_were_quoted_are_expected_until_they_come_or_do_not() -> None:
+    held = Reservations()
+    held.reserve(ANNA, pages=0, rows=3, free=0, now=0.0)
+    held.reserve(BOB, pages=0, rows=2, free=0, now=1.0)
+    assert held.rows(1.0) == 5
+    held.consume(BOB)
+    assert held.rows(1.0) == 3
+    assert held.rows(HELD_S) == 0

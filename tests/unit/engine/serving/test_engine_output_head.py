@@ -86,7 +86,7 @@ async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own
     async with machine.engine as engine:
         assert [stat.S_IMODE(os.stat(each).st_mode) for each in (path, path.parent)] == [0o600, 0o700]
         await wait_near(gateway)
-        held = weakref.ref(engine._ends._head.weight)
+        held = weakref.ref(engine._head_server._head.weight)
         freed: list[bool] = []
         monkeypatch.setattr("potluck_engine.life.engine.release_memory", lambda _: freed.append(held() is None))
         await engine.offload()
@@ -175,9 +175,9 @@ async def test_without_room_the_head_stays_away_and_after_the_last_gateway_its_m
         room += 1
         _, writer = await asyncio.open_unix_connection(path)
         writer.write(framed(HELLO))
-        await until(lambda: engine._ends._head is not None)
+        await until(lambda: engine._head_server._head is not None)
         writer.close()
-        await until(lambda: engine._ends._head is None)
+        await until(lambda: engine._head_server._head is None)
 
 
 async def test_a_silent_connection_keeps_no_engine_from_stopping(path: Path, tmp_path: Path) -> None:

@@ -8,56 +8,13 @@ from helpers.engine_peers import Client, Server, hidden_states, opening, refused
 from helpers.fake_network import FakeHost, FakeNetwork
 from msgspec.structs import replace
 from potluck_control.processes.launch_spec import ServingLimits
-from potluck_engine.compute.speed import LoadMeter, link_wait_s
 from potluck_engine.memory import page_admission
-from potluck_engine.memory.page_admission import HELD_S, Reservations
 
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Quote, QuoteRequest, StepRequest
 from potluck.wire.message import decode_reply, encode
 from potluck.wire.protocols import QUOTE
-
-ANNA, BOB = PeerId("anna"), PeerId("bob")
-
-
-def test_one_client_holds_half_and_all_hold_three_quarters_of_what_is_free_however_often_they_ask() -> None:
-    held = Reservations()
-    granted = [held.reserve(ANNA, pages=40, rows=1, free=100, now=0.0) for _ in range(20)]
-    assert granted[:3] == [40, 10, 0]
-    assert held.pages(0.0) <= 50
-    assert held.reserve(BOB, pages=80, rows=1, free=100, now=0.0) == 25
-    assert held.pages(0.0) <= 75
-
-
-def test_rows_that_were_quoted_are_expected_until_they_come_or_do_not() -> None:
-    held = Reservations()
-    held.reserve(ANNA, pages=0, rows=3, free=0, now=0.0)
-    held.reserve(BOB, pages=0, rows=2, free=0, now=1.0)
-    assert held.rows(1.0) == 5
-    held.consume(BOB)
-    assert held.rows(1.0) == 3
-    assert held.rows(HELD_S) == 0
-
-
-def test_load_is_the_median_of_recent_steps_and_forgotten_when_they_are_old() -> None:
-    meter = LoadMeter()
-    for number in range(9):
-        meter.steps.append((number / 10, 10.0 + number, number))
-    load = meter.load(1.0, rows=2.6)
-    assert (load.batch, load.step_ms, load.queue_ms) == (3, 14.0, 4.0)
-    assert meter.load(60.0, rows=2.6).batch == 0
-    assert meter.load(60.0, rows=2.6).step_ms == 0.0
-
-
-def test_a_busy_link_adds_to_the_wait() -> None:
-    meter = LoadMeter()
-    meter.network_tps = 20.0
-    for number in range(10):
-        meter.steps.append((number / 10, 5.0, 0.0))
-    assert meter.load(1.0, rows=1).queue_ms == pytest.approx(1000 * link_wait_s(10, 20.0))
-    assert link_wait_s(10, 20.0) == pytest.approx(0.05)
-    assert link_wait_s(1000, 20.0) < 1.0, "a formula for what cannot go on is cut"
 
 
 async def test_a_quote_tells_the_load_with_earlier_quotes(

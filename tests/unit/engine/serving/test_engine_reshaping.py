@@ -130,14 +130,14 @@ async def test_a_session_that_waits_for_memory_is_sent_away(network: FakeNetwork
 
 @pytest.mark.parametrize("is_last", [True, False])
 async def test_blocks_stay_until_the_running_piece_of_a_call_ends(network, monkeypatch, is_last) -> None:
-    entered, released, gradients = threading.Event(), threading.Event(), passes.Piece.gradients
+    entered, released, gradients = threading.Event(), threading.Event(), passes.ForwardPiece.gradients
 
-    def slow(piece: passes.Piece, grad: torch.Tensor) -> passes.Gradients:
+    def slow(piece: passes.ForwardPiece, grad: torch.Tensor) -> passes.Gradients:
         entered.set()
         assert released.wait(60)
         return gradients(piece, grad)
 
-    monkeypatch.setattr(passes.Piece, "gradients", slow)
+    monkeypatch.setattr(passes.ForwardPiece, "gradients", slow)
     inputs, limits = ("golden", Span(1, 3), hidden_states(1, 6)), ServingLimits(piece_tokens=512 if is_last else 5)
     async with serve(network, Span(1, 3), max_blocks=3, limits=limits) as server:
         peer, host = server.host.peer_id, network.start()

@@ -60,7 +60,7 @@ class Members:
 
 @pytest.fixture
 async def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Members:
-    monkeypatch.setattr(member_files, "_LOOK_AGAIN_S", 0.05)
+    monkeypatch.setattr(member_files, "_NEXT_TRY_S", 0.05)
     return Members(tmp_path)
 
 
