@@ -20,6 +20,7 @@ from potluck.errors import PotluckError
 
 
 def targets(wheels: Path | None) -> dict[str, Callable[[Path], Path]]:
+    """Return the function that builds each target in a folder, by the target's name."""
     made: dict[str, Callable[[Path], Path]] = {}
     for package in PACKAGES:
         made[package.name] = lambda out, package=package: build_deb(package, out, wheels=wheels)  # type: ignore[misc]

@@ -178,7 +178,7 @@ KINDS = (
     ),
     Kind(
         "windows: busy",
-        patches=(_of(window_probe.WindowLooks, "_busy", lambda *_: (0.0, 0.0)),),
+        patches=(_of(window_probe.WindowObserver, "_busy", lambda *_: (0.0, 0.0)),),
     ),
     Kind("windows: games of the menu in a window", patches=(_of(windows, "WEAK_SHARE", 1e9),)),
     Kind("windows: a game that was left goes on", patches=(_of(windows, "HOLD_S", 0.0),)),

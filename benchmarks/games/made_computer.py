@@ -31,11 +31,11 @@ from potluck_daemon.presence.games import (
 )
 from potluck_daemon.presence.gpu_use import GpuUseProbe
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
-from potluck_daemon.presence.probe import Look, ProbeUnavailableError, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import ProbeUnavailableError, Reading, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.tracking import Track, observe
 from potluck_daemon.presence.wayland import process_of
-from potluck_daemon.presence.windows import ActiveWindow, WindowLooks, game_groups
+from potluck_daemon.presence.windows import ActiveWindow, WindowObserver, game_groups
 
 from benchmarks.games.situations import SWAY, X11, Moment, Process, Scene, write_menu
 from potluck.sentences import verbatim
@@ -91,10 +91,10 @@ class World:
         environment = {"XDG_DATA_HOME": str(folder), "XDG_DATA_DIRS": shared, "HOME": str(folder)}
         at = Surroundings(self._made.proc, self._made.sys, environment, OWN_PID)
         self._table = ProcessTable(at, self._clock)
-        looks = partial(WindowLooks, at, self._table, busy_percent=_BUSY_PERCENT, interval_s=1.0, clock=self._clock)
+        looks = partial(WindowObserver, at, self._table, busy_percent=_BUSY_PERCENT, interval_s=1.0, clock=self._clock)
         self._x11_looks, self._sway_looks, self._group_looks = looks(), looks(), looks()
         self._at = at
-        self._busiest: Look[ActiveWindow | None] | None = None
+        self._busiest: Reading[ActiveWindow | None] | None = None
         self._gpu = _Gpu()
         self._gpu_use = GpuUseProbe(at, self._table, self._gpu, busy_percent=_BUSY_PERCENT, clock=self._clock)
         self._programs: dict[str, ProgramsProbe] = {}
@@ -146,17 +146,17 @@ class World:
         for name in ("GameMode", "GPU memory", "Memory", "User switch", "Agents"):
             yield name, tuple(sighting for probe, sighting in moment.told if probe == name)
         for name in _JUDGES:
-            yield name, _done(self._programs[name].look(Situation()))
-        yield "Windows of X11", self._x11_looks.look(self._window(moment, X11))
-        yield "Windows of Wayland", self._sway_looks.look(self._window(moment, SWAY))
-        yield "Applications", self._group_looks.look(self._busiest_game())
+            yield name, _done(self._programs[name].poll(Situation()))
+        yield "Windows of X11", self._x11_looks.observe(self._window(moment, X11))
+        yield "Windows of Wayland", self._sway_looks.observe(self._window(moment, SWAY))
+        yield "Applications", self._group_looks.observe(self._busiest_game())
         if second % 2 == 0:
             self._gpu.use_percent = {
                 FIRST_PID + number: process.nvidia_percent
                 for number, process in enumerate(moment.processes)
                 if process.nvidia_percent
             }
-            yield "GPU use", _done(self._gpu_use.look(Situation()))
+            yield "GPU use", _done(self._gpu_use.poll(Situation()))
 
     def _list(self, listed: tuple[str, ...]) -> None:
         """Begin with the user's list as it is now."""

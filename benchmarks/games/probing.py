@@ -71,12 +71,12 @@ async def _daemon_percent(seconds: float) -> tuple[float, dict[str, str]]:
 
 def _drm_percent() -> float:
     with _desktop_processes() as made:
-        programs, use = ProcessTable(made.surroundings).look(), DrmUse(made.proc)
-        use.look(programs)
+        programs, use = ProcessTable(made.surroundings).refresh(), DrmUse(made.proc)
+        use.measure(programs)
         rounds = 20
         began = time.process_time()
         for _ in range(rounds):
-            use.look(programs)
+            use.measure(programs)
         return 100 * (time.process_time() - began) / rounds / INTERVAL_S
 
 

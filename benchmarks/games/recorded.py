@@ -37,9 +37,9 @@ def recorded(num: int | None) -> list[Scene]:
 
 def _watch(table: ProcessTable, root: int, display_name: str) -> Moment:
     """Return what happens within a second."""
-    before, began = {pid: used_seconds(_PROC, pid) for pid in table.look()}, time.monotonic()
+    before, began = {pid: used_seconds(_PROC, pid) for pid in table.refresh()}, time.monotonic()
     time.sleep(1.0)
-    programs = table.look()
+    programs = table.refresh()
     pids = sorted(table.tree(root) & programs.keys())
     used_s = {pid: used_seconds(_PROC, pid) - before.get(pid, 0.0) for pid in pids}
     took_s = time.monotonic() - began

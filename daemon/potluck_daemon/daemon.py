@@ -106,7 +106,7 @@ class Daemon:
 
     async def _close(self) -> None:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
-        if not self.parts.loop.successor:  # with a successor, this process goes on as that version
+        if not self.parts.loop.successor:  # a successor takes over this very process
             self.parts.manager.stopping()
         await self.parts.supervisor.close()
         await self.parts.members.close()

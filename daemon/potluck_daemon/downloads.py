@@ -49,12 +49,12 @@ def get(url: str, max_bytes: int) -> bytes:
 def remote_size(url: str) -> int:
     """Return the size of a file as its server announces it; 0 if it doesn't."""
 
-    def ask() -> int:
+    def announced_size() -> int:
         with _open(url, method="HEAD") as answer:
             return _length(answer)
 
     try:
-        return _in_time(url, ask)
+        return _in_time(url, announced_size)
     except NetworkError:
         return 0
 
@@ -119,7 +119,9 @@ def _append_rest(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None)
     with answer, part.open("ab" if answer.status == http.client.PARTIAL_CONTENT else "wb") as file:
         have = file.tell()
         total = have + _length(answer) if num_bytes is None else num_bytes
-        limit = float("inf") if num_bytes is None else num_bytes + 1  # one byte more shows that it is larger than said
+        limit = (
+            float("inf") if num_bytes is None else num_bytes + 1
+        )  # one byte more shows that it is larger than announced
         wanted, due = have + _STEP_BYTES, time.monotonic() + _STEP_S
         while have < limit and (chunk := _read(url, answer, int(min(_STEP_BYTES, limit - have)))):
             file.write(chunk)

@@ -36,6 +36,12 @@ log = logging.getLogger(__name__)
 
 _FREED_S = 1.0  # most engines end in a tenth of a second; one with open sessions takes longer, while its clients move
 _SETTLING_S = 0.05  # interval of checks whether each probe has looked once, which takes `SETTLE_S` at most
+_ASLEEP = frozenset(
+    {
+        *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.REMOVED, Reason.SCHEDULE, Reason.DISK),
+        *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.NO_ENGINE),
+    }
+)
 
 
 class ServingLoop:
@@ -205,7 +211,7 @@ class ServingLoop:
 
     def _inputs(self, python: str) -> Inputs:
         settings, swarm = self._configuration.settings, self._configuration.swarm
-        admission, presence, pause = self._configuration.admission, self._lookout.presence, self._memory.state.pause
+        standing, presence, pause = self._configuration.standing, self._lookout.presence, self._memory.state.pause
         return Inputs(
             settings=settings,
             engine=self._supervisor.view(self._configuration.launch, python),
@@ -216,9 +222,9 @@ class ServingLoop:
             pause=pause,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
             swarm=swarm.name if swarm is not None else None,
-            remover=admission.remover,
-            is_applicant=admission.is_applicant,
-            is_ticket_over=time.time() >= admission.ticket_ends_at,
+            remover=standing.remover,
+            is_applicant=standing.is_applicant,
+            is_ticket_over=time.time() >= standing.ticket_ends_at,
             has_engine=self._supervisor.pid is not None or has_torch(python),
             is_memory_short=bool(presence.evidence) and spare_bytes(settings.yield_.reserve_mb << 20) < 0,
             is_settled=self._lookout.watch.is_settled,
@@ -255,14 +261,6 @@ class ServingLoop:
             log.info("%s (%s): %s", decision.state, decision.reason, decision.text)
             self._on_transition(self.shown)
         self._on_step()
-
-
-_ASLEEP = frozenset(
-    {
-        *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.REMOVED, Reason.SCHEDULE, Reason.DISK),
-        *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.NO_ENGINE),
-    }
-)
 
 
 def _may_sleep(decision: Decision) -> bool:

@@ -125,7 +125,7 @@ class Parts:
             ports=self.supervisor.ports,
             audits=self.gateway.audits,
             questions=tuple(item for item in self.memory.state.questions if item.is_open),
-            is_confirmed=self.configuration.admission.is_confirmed,
+            is_confirmed=self.configuration.standing.is_confirmed,
             leader_heard_at=self.members.leader_heard_at(self.configuration.swarm),
         )
 

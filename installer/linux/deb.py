@@ -33,8 +33,10 @@ _QT_DEPENDS = (
 
 @dataclass(frozen=True, slots=True)
 class Package:
+    """What differs between the packages. Only one of them can be installed at a time."""
+
     name: str
-    other: str  # which it cannot be installed beside
+    other: str  # the package that it conflicts with
     summary: str
     has_app: bool
     depends: tuple[str, ...]
@@ -109,7 +111,10 @@ def _document(usr: Path, name: str) -> None:
         (folder / f"{file}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     overrides = usr / "share/lintian/overrides"
     overrides.mkdir(parents=True)
-    sources = (_HERE / "lintian-overrides", _HERE / f"{name}.lintian-overrides")  # of both, and of one
+    sources = (
+        _HERE / "lintian-overrides",
+        _HERE / f"{name}.lintian-overrides",
+    )  # one file for both packages, and one for this package
     (overrides / name).write_bytes(b"".join(source.read_bytes() for source in sources if source.exists()))
 
 
@@ -171,7 +176,7 @@ def _control_files(package: Package, root: Path, control: Path) -> None:
     (control / "control").write_text(text)
     (control / "md5sums").write_text("".join(_sums(root)))
     for script in ("postinst", "prerm", "postrm", "templates"):
-        for source in (_HERE / script, _HERE / f"{package.name}.{script}"):  # of both, or of one
+        for source in (_HERE / script, _HERE / f"{package.name}.{script}"):  # for both packages, or for this one
             if source.exists():
                 target = control / script
                 target.write_bytes(source.read_bytes())

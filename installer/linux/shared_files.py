@@ -18,7 +18,7 @@ _MANUALS = {"potluck.1": "man1", "potluckd.8": "man8"}
 
 
 def manuals() -> dict[str, bytes]:
-    """Compress data without a time, like `gzip -9n`."""
+    """Return the manual pages, compressed without a time like `gzip -9n`."""
     found = {}
     for name, section in _MANUALS.items():
         out = io.BytesIO()
@@ -29,6 +29,7 @@ def manuals() -> dict[str, bytes]:
 
 
 def completions() -> dict[str, bytes]:
+    """Return the completion scripts of the shells."""
     scripts = SOURCE / "resources" / "completions"
     return {
         "share/bash-completion/completions/potluck": (scripts / "potluck.bash").read_bytes(),
@@ -50,6 +51,7 @@ def desktop() -> dict[str, bytes]:
 
 
 def user_unit() -> dict[str, bytes]:
+    """Return the unit of a user's own daemon."""
     text = (SOURCE / "resources/systemd/potluckd.service").read_text()
     return {"lib/systemd/user/potluckd.service": text.replace("@POTLUCKD@", "/usr/bin/potluckd").encode()}
 
@@ -77,6 +79,7 @@ def system_unit() -> dict[str, bytes]:
 
 
 def write_all(root: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below `root`."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,15 @@
-"""The files of an installation on Windows: the app with what it needs, uv for the Python that runs it, the daemon's
-package for the Linux in WSL2.
+"""Builds `potluck-VERSION-windows.exe`, an installer for one user that needs no administrator.
 
     Potluck.exe                 fetches Python at its first start, then starts the app (launcher.nsi)
     bin/uv.exe                  has the addresses and hashes of Python's builds in it
-    app/__main__.py             the app; beside it the packages for Python 3.12, which are looked for there
+    app/__main__.py             the app; the packages for Python 3.12 lie beside it
     linux/potluck-headless.deb  installed in WSL2
+
+makensis makes the launcher from `launcher.nsi` and the installer from `setup.nsi`. The same files give the same bytes:
+they are named one by one in order, and their times are that of the commit.
 
 Python itself is not in it: its builds are on no package index, so nobody could check here what would be packed. uv
 fetches it once on the user's machine and checks it against the hash that uv was built with.
-
-Builds `potluck-VERSION-windows.exe`, an installer for one user that needs no administrator.
-
-makensis makes it, from `setup.nsi`, and before that the launcher that it installs, from `launcher.nsi`. The same files
-give the same bytes: they are named one by one in order, and their times are that of the commit.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from potluck_app.main import main
 
 sys.exit(main())
 """
-# Of Qt's wheel: what the app loads, and what that needs (its import tables name them).
+# The app loads these parts of Qt's wheel, and they need each other (by their import tables).
 _QT = ("Core", "Gui", "Network", "Svg", "Widgets")
 _PLUGINS = {
     "iconengines": ("qsvgicon.dll",),
@@ -47,6 +44,7 @@ _PLUGINS = {
     "styles": ("qmodernwindowsstyle.dll",),
     "tls": ("qschannelbackend.dll",),
 }
+_HERE = Path(__file__).parent
 
 
 def make_files(folder: Path, *, wheels: Path | None = None) -> None:
@@ -73,26 +71,6 @@ def make_app(folder: Path, wheels: Path | None) -> None:
     (folder / "__main__.py").write_text(_MAIN)
 
 
-def _trim_qt(app: Path) -> None:
-    qt = app / "PySide6"
-    kept = {f"Qt{name}.pyd" for name in _QT} | {f"Qt6{name}.dll" for name in _QT} | {"pyside6.abi3.dll", "plugins"}
-    for path in sorted(qt.iterdir()):
-        is_runtime = path.name.startswith(("msvcp", "vcruntime"))
-        if path.name not in kept and path.suffix != ".py" and not is_runtime and path.name != "support":
-            remove(path)
-    for plugins in (qt / "plugins").iterdir():
-        for plugin in plugins.iterdir():
-            if plugin.name not in _PLUGINS.get(plugins.name, ()):
-                remove(plugin)
-        if not any(plugins.iterdir()):
-            plugins.rmdir()
-    for extra in ("include", "lib"):
-        shutil.rmtree(app / "shiboken6" / extra, ignore_errors=True)
-
-
-_HERE = Path(__file__).parent
-
-
 def build_setup(out: Path, *, wheels: Path | None = None) -> Path:
     """Make the installer in `out` and return its path. `wheels`: a folder of dependencies to use without a network."""
     with tempfile.TemporaryDirectory() as folder:
@@ -117,6 +95,23 @@ def pack(files: Path, out: Path) -> Path:
         defined = {"ICON": icon, "FILES": work / "files.nsh", "VERSION": product_version(), "SIZE_KB": size_kb}
         _compile("setup.nsi", made, defined)
     return made
+
+
+def _trim_qt(app: Path) -> None:
+    qt = app / "PySide6"
+    kept = {f"Qt{name}.pyd" for name in _QT} | {f"Qt6{name}.dll" for name in _QT} | {"pyside6.abi3.dll", "plugins"}
+    for path in sorted(qt.iterdir()):
+        is_runtime = path.name.startswith(("msvcp", "vcruntime"))
+        if path.name not in kept and path.suffix != ".py" and not is_runtime and path.name != "support":
+            remove(path)
+    for plugins in (qt / "plugins").iterdir():
+        for plugin in plugins.iterdir():
+            if plugin.name not in _PLUGINS.get(plugins.name, ()):
+                remove(plugin)
+        if not any(plugins.iterdir()):
+            plugins.rmdir()
+    for extra in ("include", "lib"):
+        shutil.rmtree(app / "shiboken6" / extra, ignore_errors=True)
 
 
 def _commands(files: Path) -> str:

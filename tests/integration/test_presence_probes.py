@@ -26,7 +26,7 @@ from potluck_daemon.presence.probe import (
 )
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.services import gamemode
-from potluck_daemon.presence.windows import ActiveWindow, WindowLooks, WindowsProbe
+from potluck_daemon.presence.windows import ActiveWindow, WindowObserver, WindowsProbe
 from potluck_daemon.presence.x11 import active_window, x11_windows
 from Xlib.display import Display
 
@@ -49,7 +49,7 @@ def at(screen: Desktop) -> Surroundings:
 
 def windows_probe(at: Surroundings) -> WindowsProbe:
     busy_percent = 5.0  # what a busy program gets of a busy machine
-    looks = WindowLooks(at, ProcessTable(at), busy_percent=busy_percent, interval_s=0.05)
+    looks = WindowObserver(at, ProcessTable(at), busy_percent=busy_percent, interval_s=0.05)
     return WindowsProbe(verbatim("windows"), partial(x11_windows, at), looks)
 
 

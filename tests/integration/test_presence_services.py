@@ -199,10 +199,10 @@ async def test_a_desktop_that_starts_after_the_daemon_is_found(
 async def test_a_user_manager_that_does_not_answer_takes_no_desktop_away(at: Surroundings) -> None:
     told: list[Mapping[str, str]] = []
     probe = SessionProbe(replace(at, environment={**at.environment, "DISPLAY": ":9"}), told.append)
-    await probe.look(Situation())
+    await probe.poll(Situation())
     async with Service(at.session_bus, "org.freedesktop.systemd1") as manager:
-        await probe.look(Situation())
+        await probe.poll(Situation())
         assert told == []
         manager.properties[USER_MANAGER] = Variant("as", ["PATH=/usr/bin"])
-        await probe.look(Situation())
+        await probe.poll(Situation())
         assert told == [{}]

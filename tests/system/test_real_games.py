@@ -6,7 +6,7 @@ import pytest
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.wayland import wayland_windows
-from potluck_daemon.presence.windows import WindowLooks, WindowsProbe
+from potluck_daemon.presence.windows import WindowObserver, WindowsProbe
 
 from benchmarks.games.real_games import RealProgram, running
 from potluck.sentences import verbatim
@@ -23,7 +23,7 @@ async def test_a_game_of_wayland_is_noticed_and_its_end_too() -> None:
     with sway(FULL) as environment:
         at = Surroundings(environment=environment)
         table = ProcessTable(at)
-        looks = WindowLooks(at, table, busy_percent=25.0, interval_s=0.2)
+        looks = WindowObserver(at, table, busy_percent=25.0, interval_s=0.2)
         async with watching(WindowsProbe(verbatim("windows"), partial(wayland_windows, at, table), looks)) as reports:
             await reports.until_seen()
             with running(game, environment | {"GDK_BACKEND": "wayland"}, runtime=environment["XDG_RUNTIME_DIR"]):

@@ -110,7 +110,7 @@ class ServingAccount:
                 used=Size(sample.memory_bytes),
                 all=Size(limits.ram_mb << 20),
             )
-            self._supervisor.give_up(text)
+            self._supervisor.kill(text)
 
     def obstacles(self, settings: Settings) -> tuple[Decision, ...]:
         """Return what forbids serving now. The disk matters only while no engine runs, which may have to download."""

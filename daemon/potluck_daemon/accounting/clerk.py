@@ -41,6 +41,13 @@ from potluck_daemon.accounting.usage import Amounts, ServingHours, period_starts
 log = logging.getLogger(__name__)
 
 _HOURS = "SELECT start, served_s, energy_wh, sent_bytes, received_bytes FROM hour"
+T = TypeVar("T")
+BATCH_S = 0.2  # the pause between transactions, each of which waits for the disk
+SUMS_S = 5.0  # the pause between sums over many entries: today's tokens, and the worth of people's work
+HOURS_S = 60.0  # the pause between writes of the hours; a crash loses what was counted since the last one
+UPKEEP_S = 3600.0  # the pause between copies of the file while something is written
+_RETRY_S = 30.0  # the pause after a full disk
+MAX_WAITING = 20_000  # receipts; more stay in the outbox
 
 
 def import_former_hours(file: Path, ledger: Ledger) -> None:
@@ -61,16 +68,6 @@ def import_former_hours(file: Path, ledger: Ledger) -> None:
         remove_copies(file)
     except (OSError, sqlite3.Error, PotluckError) as error:
         log.warning("cannot import the hours of %s: %s", file, error)
-
-
-T = TypeVar("T")
-
-BATCH_S = 0.2  # the pause between transactions, each of which waits for the disk
-SUMS_S = 5.0  # the pause between sums over many entries: today's tokens, and the worth of people's work
-HOURS_S = 60.0  # the pause between writes of the hours; a crash loses what was counted since the last one
-UPKEEP_S = 3600.0  # the pause between copies of the file while something is written
-_RETRY_S = 30.0  # the pause after a full disk
-MAX_WAITING = 20_000  # receipts; more stay in the outbox
 
 
 class Clerk:

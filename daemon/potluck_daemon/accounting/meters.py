@@ -39,6 +39,9 @@ _ALL_STATES = 0xFFFFFFFF
 _HEAD = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE_BYTES = 72  # inet_diag_msg
 _ACKED_AT = 120  # tcp_info.tcpi_bytes_acked, tcpi_bytes_received
+DISK_INTERVAL_S = 60.0
+MIN_INTERVAL_S = 0.5  # shorter samples are noise, and readers must not shorten each other's
+LEAST_W = 0.5  # less is within the error of any meter or estimate, and counts as nothing
 
 
 class TrafficMeter:
@@ -65,67 +68,6 @@ class TrafficMeter:
         open_before = {inode: traffic for inode, traffic in self._last.items() if inode in inodes}
         self._last = open_before | now  # a socket that the kernel leaves out once must not count twice
         return sent, received
-
-
-def _connections(family: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    for message in _dump(family):
-        address_bytes = 4 if family == socket.AF_INET else 16
-        if not _is_within(ipaddress.ip_address(message[24 : 24 + address_bytes])):
-            (inode,) = struct.unpack_from("=I", message, 68)
-            yield inode, _counters(message)
-
-
-def _is_within(peer: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Return whether a connection does not leave the computer."""
-    mapped = peer.ipv4_mapped if isinstance(peer, ipaddress.IPv6Address) else None
-    return (mapped or peer).is_loopback
-
-
-def _dump(family: int) -> Iterator[bytes]:
-    """Yield inet_diag_msg with its attributes for all TCP sockets of a family. Raises OSError."""
-    ask = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, _ALL_STATES) + bytes(48)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as link:
-        link.settimeout(1.0)
-        link.send(_HEAD.pack(_HEAD.size + len(ask), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + ask)
-        while True:
-            data = link.recv(1 << 17)
-            while data:
-                length, kind = _HEAD.unpack_from(data)[:2]
-                if kind in (_DONE, _ERROR):
-                    return
-                if length < _HEAD.size + _MESSAGE_BYTES:
-                    raise OSError("a netlink message is too short")
-                yield data[_HEAD.size : length]
-                data = data[(length + 3) & ~3 :]
-
-
-def _counters(message: bytes) -> tuple[int, int]:
-    at = _MESSAGE_BYTES
-    while at + 4 <= len(message):
-        length, kind = struct.unpack_from("=HH", message, at)
-        if kind == _INET_DIAG_INFO and length >= 4 + _ACKED_AT + 16:
-            sent, received = struct.unpack_from("=QQ", message, at + 4 + _ACKED_AT)
-            return sent, received
-        at += max((length + 3) & ~3, 4)
-    return 0, 0
-
-
-def _socket_inodes(pid: int) -> Iterator[int]:
-    folder = f"/proc/{pid}/fd"
-    try:
-        handles = os.listdir(folder)
-    except OSError:
-        return
-    for handle in handles:
-        with contextlib.suppress(OSError):
-            target = os.readlink(f"{folder}/{handle}")
-            if target.startswith("socket:["):
-                yield int(target[8:-1])
-
-
-DISK_INTERVAL_S = 60.0
-MIN_INTERVAL_S = 0.5  # shorter samples are noise, and readers must not shorten each other's
-LEAST_W = 0.5  # less is within the error of any meter or estimate, and counts as nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +154,62 @@ class DiskMeter:
             self._measured_at, self._folder = self._clock(), folder
             self._disk = Disk(free_bytes(folder), disk_usage_bytes(folder) if with_taken else None)
         return self._disk
+
+
+def _connections(family: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    for message in _dump(family):
+        address_bytes = 4 if family == socket.AF_INET else 16
+        if not _is_within(ipaddress.ip_address(message[24 : 24 + address_bytes])):
+            (inode,) = struct.unpack_from("=I", message, 68)
+            yield inode, _counters(message)
+
+
+def _is_within(peer: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Return whether a connection does not leave the computer."""
+    mapped = peer.ipv4_mapped if isinstance(peer, ipaddress.IPv6Address) else None
+    return (mapped or peer).is_loopback
+
+
+def _dump(family: int) -> Iterator[bytes]:
+    """Yield inet_diag_msg with its attributes for all TCP sockets of a family. Raises OSError."""
+    ask = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, _ALL_STATES) + bytes(48)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as link:
+        link.settimeout(1.0)
+        link.send(_HEAD.pack(_HEAD.size + len(ask), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + ask)
+        while True:
+            data = link.recv(1 << 17)
+            while data:
+                length, kind = _HEAD.unpack_from(data)[:2]
+                if kind in (_DONE, _ERROR):
+                    return
+                if length < _HEAD.size + _MESSAGE_BYTES:
+                    raise OSError("a netlink message is too short")
+                yield data[_HEAD.size : length]
+                data = data[(length + 3) & ~3 :]
+
+
+def _counters(message: bytes) -> tuple[int, int]:
+    at = _MESSAGE_BYTES
+    while at + 4 <= len(message):
+        length, kind = struct.unpack_from("=HH", message, at)
+        if kind == _INET_DIAG_INFO and length >= 4 + _ACKED_AT + 16:
+            sent, received = struct.unpack_from("=QQ", message, at + 4 + _ACKED_AT)
+            return sent, received
+        at += max((length + 3) & ~3, 4)
+    return 0, 0
+
+
+def _socket_inodes(pid: int) -> Iterator[int]:
+    folder = f"/proc/{pid}/fd"
+    try:
+        handles = os.listdir(folder)
+    except OSError:
+        return
+    for handle in handles:
+        with contextlib.suppress(OSError):
+            target = os.readlink(f"{folder}/{handle}")
+            if target.startswith("socket:["):
+                yield int(target[8:-1])
 
 
 def _tree(pid: int) -> list[psutil.Process]:

@@ -23,6 +23,9 @@ from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.control.events import Broadcast, Subscription
 
+_MAX_BLANKS = 100  # bytes before a request
+_CLOSE_S = 0.5  # time for a caller to read its answer: closing with unread input would reset the connection
+
 
 @dataclass(frozen=True, slots=True)
 class Peer:
@@ -56,28 +59,6 @@ def peer_of(connection: socket.socket) -> Peer:
         _pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return Peer(uid, gid)
     return _local_peer_cred(connection)
-
-
-def _local_peer_cred(connection: socket.socket) -> Peer:
-    """Read `struct xucred` of <sys/ucred.h>, on macOS and BSDs, by getsockopt(SOL_LOCAL = 0, LOCAL_PEERCRED = 1)."""
-    raw = connection.getsockopt(0, 1, 76)
-    _version, uid, num_groups, gid = struct.unpack_from("=IIh2xI", raw)
-    if num_groups < 1:
-        raise OSError("the peer has no groups")
-    return Peer(uid, gid)
-
-
-def _is_member(peer: Peer, group: str) -> bool:
-    try:
-        wanted = grp.getgrnam(group).gr_gid
-        name = pwd.getpwuid(peer.uid).pw_name
-    except KeyError:
-        return False
-    return peer.gid == wanted or wanted in os.getgrouplist(name, peer.gid)
-
-
-_MAX_BLANKS = 100  # bytes before a request
-_CLOSE_S = 0.5  # time for a caller to read its answer: closing with unread input would reset the connection
 
 
 class LineError(PotluckError):
@@ -181,3 +162,21 @@ class Connection:
                 await self.write(await subscription.next())
         except OSError:
             self._writer.transport.abort()  # this ends the reading, too
+
+
+def _local_peer_cred(connection: socket.socket) -> Peer:
+    """Read `struct xucred` of <sys/ucred.h>, on macOS and BSDs, by getsockopt(SOL_LOCAL = 0, LOCAL_PEERCRED = 1)."""
+    raw = connection.getsockopt(0, 1, 76)
+    _version, uid, num_groups, gid = struct.unpack_from("=IIh2xI", raw)
+    if num_groups < 1:
+        raise OSError("the peer has no groups")
+    return Peer(uid, gid)
+
+
+def _is_member(peer: Peer, group: str) -> bool:
+    try:
+        wanted = grp.getgrnam(group).gr_gid
+        name = pwd.getpwuid(peer.uid).pw_name
+    except KeyError:
+        return False
+    return peer.gid == wanted or wanted in os.getgrouplist(name, peer.gid)

@@ -160,10 +160,10 @@ class ControlServer:
             connection.is_stranger = False
             try:
                 result = await self._answer(request, connection)
-                told = lines.line(lines.ControlReply(request.id, Raw(encode(result))))
+                reply = lines.line(lines.ControlReply(request.id, Raw(encode(result))))
             except LineError as error:
-                told = lines.failure(error.code, error, request.id)
-            await connection.write(told)
+                reply = lines.failure(error.code, error, request.id)
+            await connection.write(reply)
             await asyncio.sleep(0)  # let other callers have their turn
 
     async def _answer(self, request: lines.ControlRequest, connection: Connection) -> object:

@@ -55,6 +55,7 @@ class Clock(NamedTuple):
 
 
 def judge_settings(scene: Scene, _: None) -> Diagnosis:
+    """Judge by mistakes and oddities in the settings file."""
     for problem in scene.loaded.problems:
         return Diagnosis(ERROR, problem, verbatim("potluck config edit"))
     for notice in scene.loaded.notices:
@@ -63,6 +64,7 @@ def judge_settings(scene: Scene, _: None) -> Diagnosis:
 
 
 def judge_daemon(scene: Scene, installed: str) -> Diagnosis:
+    """Judge by the daemon's answer and version."""
     status = scene.status
     if status is None:
         away = scene.away or PotluckError(sentence("the daemon is not running"), hint="potluck start")
@@ -78,10 +80,12 @@ def judge_daemon(scene: Scene, installed: str) -> Diagnosis:
 
 
 def is_engine_installed(scene: Scene) -> bool:
+    """Return whether the engine's Python has torch."""
     return has_torch(engine_python(scene.places, scene.loaded.settings.serve.python))
 
 
 def judge_engine(_: Scene, is_installed: bool) -> Diagnosis:
+    """Judge whether an engine can be started."""
     if not is_installed:
         text = sentence("the engine needs {names}, which is not installed", names="torch")
         return Diagnosis(ERROR, text, verbatim("potluck setup"))
@@ -89,6 +93,7 @@ def judge_engine(_: Scene, is_installed: bool) -> Diagnosis:
 
 
 def judge_graphics(scene: Scene, machine: Hardware) -> Diagnosis:
+    """Judge by the build of torch that fits the machine's GPUs and driver."""
     choice, wanted = choose_variant(machine), scene.loaded.settings.serve.device
     if machine.driver_problem:
         text = sentence("there is a GPU, but its driver does not answer: {why}", why=machine.driver_problem)
@@ -103,6 +108,7 @@ def judge_graphics(scene: Scene, machine: Hardware) -> Diagnosis:
 
 
 def judge_memory(scene: Scene, ram: Memory) -> Diagnosis:
+    """Judge by the RAM that an engine needs."""
     text = sentence("{free} of {all} available", free=Size(ram.available), all=Size(ram.total))
     if ram.total < ENGINE_BYTES:
         return Diagnosis(ERROR, text, sentence("an engine needs 2 GB; this machine can only use a swarm"))
@@ -113,12 +119,14 @@ def judge_memory(scene: Scene, ram: Memory) -> Diagnosis:
 
 
 def read_disks(scene: Scene) -> Disks:
+    """Return the free space for state and downloads."""
     state = nearest_existing(scene.places.state)
     cache = nearest_existing(models_folder(scene.loaded.settings, os.environ))
     return Disks(state, os.access(state, os.W_OK), free_bytes(state), cache, free_bytes(cache))
 
 
 def judge_disks(scene: Scene, disks: Disks) -> Diagnosis:
+    """Judge whether the state can be written, and a model downloaded."""
     if not disks.is_state_writable:
         advice = sentence("as root if the daemon is the system's; else: chown it to yourself")
         return Diagnosis(ERROR, sentence("{path} cannot be written", path=disks.state), advice)

@@ -32,6 +32,7 @@ def is_port_taken(scene: Scene) -> bool:
 
 
 def judge_port(scene: Scene, is_taken: bool) -> Diagnosis:
+    """Judge whether the engine listens at its port, or could."""
     status, port = scene.status, _port(scene)
     if port == 0:
         return Diagnosis(NOTE, sentence("no port is chosen yet; the daemon chooses one when it starts"))
@@ -97,6 +98,7 @@ def count_answering(scene: Scene) -> int:
 
 
 def judge_swarm(scene: Scene, num_answering: int) -> Diagnosis:
+    """Judge by how many of the swarm's addresses answer."""
     if scene.swarm is None:
         return Diagnosis(NOTE, sentence("no swarm is joined"), verbatim("potluck join, or potluck start --demo"))
     name, known = scene.swarm.name, len(_targets(scene))
@@ -110,6 +112,7 @@ def judge_swarm(scene: Scene, num_answering: int) -> Diagnosis:
 
 
 def judge_gateway(scene: Scene, _: None) -> Diagnosis:
+    """Judge by who can reach the gateway with the present settings."""
     gateway = scene.loaded.settings.gateway
     if problem := listening_problem("gateway", gateway.address, is_allowed=gateway.allow_remote):
         return Diagnosis(WARNING, problem, verbatim("potluck config list"))

@@ -15,6 +15,7 @@ from pathlib import Path
 from potluck.allowance import memory
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError
+from potluck_daemon.presence.sensors import kernel_text
 
 _INTEL = "0x8086"
 _INTEGRATED = "0000:00:02.0"  # where graphics inside Intel's processors are on the bus
@@ -115,7 +116,7 @@ def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
                 power_w=_sensor(device, "power1_average", 1_000_000) or _sensor(device, "power1_input", 1_000_000),
             )
     for vendor in sorted(sysfs.glob("class/drm/card?/device/vendor")):
-        if _text(vendor) == _INTEL:
+        if kernel_text(vendor) == _INTEL:
             is_integrated = vendor.parent.resolve().name == _INTEGRATED
             yield Gpu(
                 Vendor.INTEL,
@@ -133,7 +134,7 @@ def _target(properties: Path) -> str:
 
 def _property(properties: Path, name: str) -> int:
     """Return a number from a file of lines like `name 42`; 0 if it has none."""
-    for line in _text(properties).splitlines():
+    for line in kernel_text(properties).splitlines():
         key, _, value = line.partition(" ")
         if key == name and value.isdecimal():
             return int(value)
@@ -147,15 +148,8 @@ def _sensor(device: Path, name: str, units: int) -> float | None:
 
 
 def _number(path: Path) -> float | None:
-    said = _text(path)
-    return float(said) if said.isdecimal() else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    text = kernel_text(path)
+    return float(text) if text.isdecimal() else None
 
 
 def _macos() -> tuple[int, int] | None:

@@ -41,6 +41,8 @@ PYTHONS = ((3, 11), (3, 13))
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
 _Problem = tuple[Sentence, Sentence]
 """What is wrong, and what to do about it."""
+_ID_LETTERS = 10
+_PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # the form in which `installer/lock.py` writes it
 
 
 def preflight_findings(machine: Hardware, choice: Choice, folder: Path, *, is_lost: bool = False) -> list[Finding]:
@@ -69,59 +71,6 @@ def preflight_findings(machine: Hardware, choice: Choice, folder: Path, *, is_lo
     ]
 
 
-def _finding(
-    check: Sentence, found: Sentence, problems: Iterator[_Problem], subject: Subject = Subject.UNKNOWN
-) -> Finding:
-    """Return a finding with the first problem, or with what was found if there is none."""
-    problem = next(problems, None)
-    if problem is None:
-        return Finding(check, Severity.OK, found, subject=subject)
-    return Finding(check, Severity.ERROR, *problem, subject)
-
-
-def _system(machine: Hardware) -> Sentence:
-    library, architecture = ".".join(map(str, machine.macos or machine.glibc or ())), machine.architecture
-    if machine.macos is not None:
-        return sentence("macOS {version}, {architecture}", version=library, architecture=architecture)
-    return sentence("{architecture}, C library {version}", architecture=architecture, version=library)
-
-
-def _in_the_system(machine: Hardware, variant: TorchVariant) -> Iterator[_Problem]:
-    if machine.macos is not None and machine.architecture != "arm64":
-        text = sentence("torch is not built for Macs with Intel processors any more")
-        yield text, sentence("use this Mac to chat and to look; let another machine serve")
-    elif machine.macos is not None and machine.macos < MIN_MACOS:
-        text = sentence("macOS {version} is too old for torch", version=".".join(map(str, machine.macos)))
-        yield text, sentence("update it to macOS {version} or newer", version=MIN_MACOS[0])
-    elif machine.macos is None and machine.glibc is None:
-        text = sentence("torch is built for the GNU C library, which this system does not use")
-        yield text, sentence("use a distribution with glibc, or the container image")
-    elif not variant.exists_for(machine):
-        text = sentence("this version of Potluck has no torch of variant {what} for this computer", what=variant.name)
-        yield text, sentence("choose another variant: {what}", what=", ".join(offered_variants(machine)) or "-")
-
-
-def _in_python(machine: Hardware) -> Iterator[_Problem]:
-    if not PYTHONS[0] <= machine.python <= PYTHONS[1]:
-        text = sentence("Python {version} is not supported", version=".".join(map(str, machine.python)))
-        yield text, sentence("use Python 3.11, 3.12 or 3.13")
-
-
-def _in_the_folder(folder: Path, is_lost: bool) -> Iterator[_Problem]:
-    there, choose = nearest_existing(folder), sentence("choose another folder with --folder")
-    if is_lost:
-        text = sentence("{path}, where the engine was to be installed, does not exist", path=str(folder))
-        yield text, sentence("is its disk connected? Else {advice}", advice=choose)
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        yield sentence("{path} cannot be written", path=str(folder)), choose
-    if os.statvfs(there).f_flag & _NO_PROGRAMS:
-        yield sentence("{path} is on a file system that does not run programs", path=str(folder)), choose
-
-
-_ID_LETTERS = 10
-_PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # the form in which `installer/lock.py` writes it
-
-
 @dataclass(frozen=True, slots=True)
 class EnvironmentPlan:
     """An environment to make. `wheels`: a folder to take all wheels from."""
@@ -134,14 +83,17 @@ class EnvironmentPlan:
 
     @property
     def is_listed(self) -> bool:
+        """True if this version of Potluck lists the packages with torch."""
         return list_for(self.choice.variant.name, self.machine) is not None
 
     @property
     def requirements(self) -> Path:
+        """The file that lists the packages."""
         return requirements_for(self.choice.variant.name, self.machine)
 
     @property
     def python(self) -> str:
+        """The version of Python, such as `3.11`."""
         return ".".join(map(str, self.machine.python))
 
     @property
@@ -233,6 +185,7 @@ def requirements_for(variant: str, machine: Hardware) -> Path:
 
 
 def digest(requirements: Path) -> str:
+    """Return the beginning of a requirements file's hash."""
     return hashlib.sha256(requirements.read_bytes()).hexdigest()[:_ID_LETTERS]
 
 
@@ -269,3 +222,52 @@ def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams
         findings=tuple(plan.findings()),
         variants=offered_variants(machine),
     )
+
+
+def _finding(
+    check: Sentence, found: Sentence, problems: Iterator[_Problem], subject: Subject = Subject.UNKNOWN
+) -> Finding:
+    """Return a finding with the first problem, or with what was found if there is none."""
+    problem = next(problems, None)
+    if problem is None:
+        return Finding(check, Severity.OK, found, subject=subject)
+    return Finding(check, Severity.ERROR, *problem, subject)
+
+
+def _system(machine: Hardware) -> Sentence:
+    library, architecture = ".".join(map(str, machine.macos or machine.glibc or ())), machine.architecture
+    if machine.macos is not None:
+        return sentence("macOS {version}, {architecture}", version=library, architecture=architecture)
+    return sentence("{architecture}, C library {version}", architecture=architecture, version=library)
+
+
+def _in_the_system(machine: Hardware, variant: TorchVariant) -> Iterator[_Problem]:
+    if machine.macos is not None and machine.architecture != "arm64":
+        text = sentence("torch is not built for Macs with Intel processors any more")
+        yield text, sentence("use this Mac to chat and to look; let another machine serve")
+    elif machine.macos is not None and machine.macos < MIN_MACOS:
+        text = sentence("macOS {version} is too old for torch", version=".".join(map(str, machine.macos)))
+        yield text, sentence("update it to macOS {version} or newer", version=MIN_MACOS[0])
+    elif machine.macos is None and machine.glibc is None:
+        text = sentence("torch is built for the GNU C library, which this system does not use")
+        yield text, sentence("use a distribution with glibc, or the container image")
+    elif not variant.exists_for(machine):
+        text = sentence("this version of Potluck has no torch of variant {what} for this computer", what=variant.name)
+        yield text, sentence("choose another variant: {what}", what=", ".join(offered_variants(machine)) or "-")
+
+
+def _in_python(machine: Hardware) -> Iterator[_Problem]:
+    if not PYTHONS[0] <= machine.python <= PYTHONS[1]:
+        text = sentence("Python {version} is not supported", version=".".join(map(str, machine.python)))
+        yield text, sentence("use Python 3.11, 3.12 or 3.13")
+
+
+def _in_the_folder(folder: Path, is_lost: bool) -> Iterator[_Problem]:
+    there, choose = nearest_existing(folder), sentence("choose another folder with --folder")
+    if is_lost:
+        text = sentence("{path}, where the engine was to be installed, does not exist", path=str(folder))
+        yield text, sentence("is its disk connected? Else {advice}", advice=choose)
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        yield sentence("{path} cannot be written", path=str(folder)), choose
+    if os.statvfs(there).f_flag & _NO_PROGRAMS:
+        yield sentence("{path} is on a file system that does not run programs", path=str(folder)), choose

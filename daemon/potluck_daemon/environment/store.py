@@ -123,13 +123,6 @@ def read_manifest(folder: Path) -> EnvironmentManifest | None:
     return _manifest(folder) if interpreter(folder).exists() else None
 
 
-def _manifest(folder: Path) -> EnvironmentManifest | None:
-    try:
-        return decode(EnvironmentManifest, (folder / _MANIFEST).read_bytes())
-    except (OSError, CodecError):
-        return None
-
-
 def interpreter(folder: Path) -> Path:
     """Return the Python of the environment in `folder`."""
     return folder / "bin" / "python"
@@ -144,3 +137,10 @@ def engine_python(places: Places, named: str) -> str:
 def has_torch(python: str) -> bool:
     """Return whether an engine can run there. An interpreter that was made or named for it is trusted to have torch."""
     return python != sys.executable or find_spec("torch") is not None
+
+
+def _manifest(folder: Path) -> EnvironmentManifest | None:
+    try:
+        return decode(EnvironmentManifest, (folder / _MANIFEST).read_bytes())
+    except (OSError, CodecError):
+        return None

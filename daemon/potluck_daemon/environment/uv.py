@@ -80,9 +80,9 @@ def run_uv(arguments: Sequence[str | Path], *, cache: Path) -> None:
         raise uv_failure(done.stderr, cache.parent)
 
 
-def uv_failure(said: str, folder: Path) -> PotluckError:
+def uv_failure(output: str, folder: Path) -> PotluckError:
     """Return the error that explains what uv printed. `folder`: where it was to write."""
-    words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
+    words = " ".join(output.split()) or "it ended without a message; is there enough memory?"
     low = words.lower()
     number = next((number for number in _OF_DISKS if f"os error {number})" in low), 0)
     refused = explained(OSError(number, os.strerror(number)), folder) if number else None

@@ -26,13 +26,29 @@ from potluck_daemon.host.systemd import run
 
 DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
 _DISABLED_AGENT = re.compile(r'"([^"]+)" => (?:disabled|true)')  # older systems say "true"
+ENTRY = "potluck.desktop"
+_ON = """\
+[Desktop Entry]
+Type=Application
+Name=Potluck
+Comment=Shares spare computing with a swarm of friends
+Exec={command}
+Icon=potluck
+Terminal=false
+"""
+_OFF = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # it outranks an entry for all users
+_NO_APP = sentence("the tray app is not installed beside this program")
+_ONLY_ROOT = sentence("this daemon is the machine's own service, which only root can change")
+_SWITCHED_OFF = re.compile(r"(?m)^(Hidden[ \t]*=[ \t]*true|X-GNOME-Autostart-enabled[ \t]*=[ \t]*false)[ \t]*$")
 
 
 def is_mac() -> bool:
+    """Return whether this computer runs macOS."""
     return sys.platform == "darwin"
 
 
 def agent_path(label: str) -> Path:
+    """Return the file of a LaunchAgent."""
     return Path.home() / "Library" / "LaunchAgents" / f"{label}.plist"
 
 
@@ -63,31 +79,6 @@ def set_start_at_login(label: str, program: Path | None) -> None:
         return
     write_atomically(path, agent(label, program), mode=0o644)
     _launchctl("enable", f"{_domain()}/{label}")
-
-
-def _domain() -> str:
-    """Return launchd's domain of this user's graphical session."""
-    return f"gui/{os.getuid()}"
-
-
-def _launchctl(*arguments: str) -> str:
-    return run("launchctl", *arguments, hint=sentence("are you logged in at the screen?"))
-
-
-ENTRY = "potluck.desktop"
-_ON = """\
-[Desktop Entry]
-Type=Application
-Name=Potluck
-Comment=Shares spare computing with a swarm of friends
-Exec={command}
-Icon=potluck
-Terminal=false
-"""
-_OFF = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # it outranks an entry for all users
-_NO_APP = sentence("the tray app is not installed beside this program")
-_ONLY_ROOT = sentence("this daemon is the machine's own service, which only root can change")
-_SWITCHED_OFF = re.compile(r"(?m)^(Hidden[ \t]*=[ \t]*true|X-GNOME-Autostart-enabled[ \t]*=[ \t]*false)[ \t]*$")
 
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
@@ -132,8 +123,18 @@ def set_daemon(places: Places, is_wanted: bool) -> None:
 
 
 def entry_path(environment: Mapping[str, str]) -> Path:
+    """Return the user's own autostart entry of the tray app."""
     home = environment.get("HOME") or Path.home()
     return Path(environment.get("XDG_CONFIG_HOME") or Path(home, ".config")) / "autostart" / ENTRY
+
+
+def _domain() -> str:
+    """Return launchd's domain of this user's graphical session."""
+    return f"gui/{os.getuid()}"
+
+
+def _launchctl(*arguments: str) -> str:
+    return run("launchctl", *arguments, hint=sentence("are you logged in at the screen?"))
 
 
 def _starts_app(environment: Mapping[str, str]) -> bool:

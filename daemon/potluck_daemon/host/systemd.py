@@ -20,6 +20,22 @@ from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
 from potluck.sentences import Sentence, sentence
 
+UNIT = "potluckd.service"
+STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
+_MARKS = ("# Made by `potluck autostart`", "# Installed by `potluck service install")  # beginnings of our units
+_GPU_GROUPS = ("render", "video")  # they may use a GPU; a unit that names a missing group does not start
+_SYSTEM_FOLDER = Path("/etc/systemd/system")
+_ALL_USERS = Path("/etc/systemd/user")
+_BOOTED = Path("/run/systemd/system")  # sd_booted(3)
+_PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
+_TIMEOUT_S = 120.0
+_START_BY_HAND = sentence("start the daemon with: potluck start")
+_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # ProtectHome and PrivateTmp hide them
+_SYSTEM_FILES = {  # systemd makes the service's user and its folders from these files of `resources/systemd/`
+    "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
+    "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
+}
+
 
 class ServiceManager:
     """Reports the daemon's state to the service manager, if there is one that listens.
@@ -58,26 +74,6 @@ class ServiceManager:
                 sender.sendto(message.encode(), socket.MSG_DONTWAIT, self._address)
             except OSError:
                 return  # the manager is restarting and doesn't ask again
-
-
-UNIT = "potluckd.service"
-STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
-_MARKS = (
-    "# Made by `potluck autostart`",
-    "# Installed by `potluck service install",
-)  # Potluck's own units begin with one of these
-_GPU_GROUPS = ("render", "video")  # they may use a GPU; a unit that names a missing group does not start
-_SYSTEM_FOLDER = Path("/etc/systemd/system")
-_ALL_USERS = Path("/etc/systemd/user")
-_BOOTED = Path("/run/systemd/system")  # sd_booted(3)
-_PACKAGED = Path("/usr/lib/systemd")  # where a package of the distribution puts its units
-_TIMEOUT_S = 120.0
-_START_BY_HAND = sentence("start the daemon with: potluck start")
-_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # ProtectHome and PrivateTmp hide them
-_SYSTEM_FILES = {  # systemd makes the service's user and its folders from these files of `resources/systemd/`
-    "potluck.sysusers": (Path("/etc/sysusers.d/potluck.conf"), ("systemd-sysusers",)),
-    "potluck.tmpfiles": (Path("/etc/tmpfiles.d/potluck.conf"), ("systemd-tmpfiles", "--create")),
-}
 
 
 def start_service() -> bool:
@@ -177,6 +173,33 @@ def is_for_all_users() -> bool:
     return any(_ALL_USERS.glob(f"*.wants/{UNIT}"))
 
 
+def run(*command: str, hint: str | Sentence | None = None, may_fail: bool = False) -> str:
+    """Return what a command prints. Raises PotluckError if it is missing, hangs, or fails although it must not."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except FileNotFoundError:
+        raise PotluckError(sentence("this machine has no {program}", program=command[0]), hint=_START_BY_HAND) from None
+    except subprocess.TimeoutExpired:
+        raise PotluckError(sentence("`{what}` does not end", what=" ".join(command))) from None
+    if done.returncode != 0 and not may_fail:
+        errors = " ".join(done.stderr.split())
+        raise PotluckError(
+            sentence("`{what}` failed: {why}", what=" ".join(command), why=errors or done.returncode), hint=hint
+        )
+    return done.stdout
+
+
+def program(name: str) -> Path:
+    """Return the path of one of Potluck's programs. Raises PotluckError."""
+    beside = Path(sys.executable).with_name(name)
+    found = beside if beside.exists() else shutil.which(name)
+    if found is None:
+        raise PotluckError(
+            sentence("{what} is not installed beside this Python", what=name), hint=sentence("reinstall potluck")
+        )
+    return Path(found)
+
+
 def _installed_unit() -> Path | None:
     """Return the unit that `potluck start` uses: for root the system's if there is one, else this user's.
 
@@ -226,30 +249,3 @@ def _systemctl(is_system: bool, *arguments: str, hint: Sentence | None = None, m
     scope = () if is_system else ("--user",)
     log = " ".join(("journalctl", *scope, f"--unit={UNIT}"))
     return run("systemctl", *scope, *arguments, hint=hint or log, may_fail=may_fail)
-
-
-def run(*command: str, hint: str | Sentence | None = None, may_fail: bool = False) -> str:
-    """Return what a command prints. Raises PotluckError if it is missing, hangs, or fails although it must not."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    except FileNotFoundError:
-        raise PotluckError(sentence("this machine has no {program}", program=command[0]), hint=_START_BY_HAND) from None
-    except subprocess.TimeoutExpired:
-        raise PotluckError(sentence("`{what}` does not end", what=" ".join(command))) from None
-    if done.returncode != 0 and not may_fail:
-        said = " ".join(done.stderr.split())
-        raise PotluckError(
-            sentence("`{what}` failed: {why}", what=" ".join(command), why=said or done.returncode), hint=hint
-        )
-    return done.stdout
-
-
-def program(name: str) -> Path:
-    """Return the path of one of Potluck's programs. Raises PotluckError."""
-    beside = Path(sys.executable).with_name(name)
-    found = beside if beside.exists() else shutil.which(name)
-    if found is None:
-        raise PotluckError(
-            sentence("{what} is not installed beside this Python", what=name), hint=sentence("reinstall potluck")
-        )
-    return Path(found)

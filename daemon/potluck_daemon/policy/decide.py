@@ -61,6 +61,12 @@ _SPARED = frozenset({Reason.HEAT, Reason.POWER})  # throttling helps, unless the
 _ADMISSION = (Denial.NOBODY_ONLINE, Denial.UNCONFIRMED, *INVITE_OVER)
 _ENDED = (Phase.ENDED, Phase.PREPARING, Phase.STOPPING)  # the engine holds no device, or soon holds none
 _RESTED = sentence("when you've been away for a while")
+RETURN_FACTOR = 2  # a node that left because memory was short returns once twice the reserve is free
+# Reasons to leave the swarm: nobody could use this computer, or bytes cost something.
+_LEAVES = (
+    *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE),
+    *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
+)
 
 
 def decide(inputs: Inputs, now: float) -> Decision:
@@ -74,6 +80,20 @@ def decide(inputs: Inputs, now: float) -> Decision:
 def is_device_needed(presence: Presence) -> bool:
     """Return whether somebody needs the device now."""
     return any(item.reason in _NEEDS_DEVICE for item in presence.evidence)
+
+
+def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
+    """Return whether to stay in the swarm without an engine: yes in a pause or a game, no where bytes cost something.
+
+    While an engine is on its way, the answer is yes too, so that the node stays until the engine takes over.
+    """
+    has_engine = decision.rung in (Rung.FINISHING, Rung.OFFLOADED)
+    return not has_engine and decision.reason not in _LEAVES and not is_memory_short
+
+
+def is_worth_a_start(decision: Decision) -> bool:
+    """Return whether a node should begin: not while an engine starts, or if it would have to leave again at once."""
+    return decision.state is not State.STARTING and (decision.left_s is None or decision.left_s > PREPARE_S)
 
 
 def _wish(inputs: Inputs, now: float) -> Decision:
@@ -323,26 +343,3 @@ def _order(rung: Rung, engine: EngineView) -> EngineOrder:
             return EngineOrder.STOP
         case _:
             return EngineOrder.NOTHING
-
-
-RETURN_FACTOR = 2  # a node that left because memory was short returns once twice the reserve is free
-
-# Reasons to leave the swarm: nobody could use this computer, or bytes cost something.
-_LEAVES = (
-    *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE),
-    *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
-)
-
-
-def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
-    """Return whether to stay in the swarm without an engine: yes in a pause or a game, no where bytes cost something.
-
-    While an engine is on its way, the answer is yes too, so that the node stays until the engine takes over.
-    """
-    has_engine = decision.rung in (Rung.FINISHING, Rung.OFFLOADED)
-    return not has_engine and decision.reason not in _LEAVES and not is_memory_short
-
-
-def is_worth_a_start(decision: Decision) -> bool:
-    """Return whether a node should begin: not while an engine starts, or if it would have to leave again at once."""
-    return decision.state is not State.STARTING and (decision.left_s is None or decision.left_s > PREPARE_S)

@@ -73,4 +73,4 @@ class AgentReports:
 
     def _forget_expired(self) -> None:
         now = self._clock()
-        self._reports = {key: told for key, told in self._reports.items() if told[1] > now}
+        self._reports = {key: report for key, report in self._reports.items() if report[1] > now}

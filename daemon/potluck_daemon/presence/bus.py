@@ -68,7 +68,7 @@ class Bus:
     async def changes(self, *rules: str) -> AsyncIterator[None]:
         """Yield now, and after every signal that matches one of the rules."""
         for rule in rules:
-            await self.ask(message_bus, "AddMatch", "s", (rule,))
+            await self.call(message_bus, "AddMatch", "s", (rule,))
         while True:
             self._has_signal = False
             yield
@@ -77,7 +77,7 @@ class Bus:
 
     async def has_owner(self, name: str) -> bool:
         """Return whether a service has this name now."""
-        return await self.ask(message_bus, "NameHasOwner", "s", (name,)) == (True,)
+        return await self.call(message_bus, "NameHasOwner", "s", (name,)) == (True,)
 
     async def require(self, name: str, service: str) -> None:
         """Raise ProbeUnavailableError unless `name` has an owner; `service` is what people call it."""
@@ -87,24 +87,24 @@ class Bus:
     async def get(self, address: DBusAddress, name: str) -> Any:
         """Return a property's value; None if there is no such property."""
         properties = DBusAddress(address.object_path, address.bus_name, PROPERTIES)
-        answer = await self.ask(properties, "Get", "ss", (address.interface, name))
+        answer = await self.call(properties, "Get", "ss", (address.interface, name))
         return answer[0][1] if answer else None
 
-    async def ask(
+    async def call(
         self, address: DBusAddress, method: str, signature: str | None = None, body: tuple[object, ...] = ()
     ) -> tuple[Any, ...] | None:
         """Call a method and return the body of its answer; None for an error: services may end between two calls."""
-        call = new_method_call(address, method, signature, body)
-        call.header.flags |= MessageFlag.no_auto_start
+        message = new_method_call(address, method, signature, body)
+        message.header.flags |= MessageFlag.no_auto_start
         serial = next(self._connection.outgoing_serial)
         async with asyncio.timeout(CALL_TIMEOUT_S):
-            await self._connection.send(call, serial=serial)
+            await self._connection.send(message, serial=serial)
             while True:
-                message = await self._connection.receive()
-                if message.header.fields.get(HeaderFields.reply_serial) == serial:
-                    is_answer = message.header.message_type is MessageType.method_return
-                    return tuple(message.body) if is_answer else None
-                self._notice_signal(message)
+                received = await self._connection.receive()
+                if received.header.fields.get(HeaderFields.reply_serial) == serial:
+                    is_answer = received.header.message_type is MessageType.method_return
+                    return tuple(received.body) if is_answer else None
+                self._notice_signal(received)
 
     def _notice_signal(self, message: Message) -> None:
         if message.header.message_type is MessageType.signal:

@@ -63,8 +63,8 @@ class ProgramsProbe(PollingProbe):
         self._judged: dict[int, tuple[Program, tuple[Sighting, ...]]] = {}
         self._found: dict[int, tuple[Sighting, ...]] = {}
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
-        programs = self._table.look(self._found)
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
+        programs = self._table.refresh(self._found)
         if self._table.version != self._version:
             self._version = self._table.version
             judged = {}

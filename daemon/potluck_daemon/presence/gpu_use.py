@@ -59,7 +59,7 @@ class DrmUse:
         self._look = 0
         self._clients: dict[tuple[str, str], DrmClient] = {}  # (PCI address, client id) -> counters
 
-    def look(self, pids: Mapping[int, object]) -> dict[tuple[int, str], float]:
+    def measure(self, pids: Mapping[int, object]) -> dict[tuple[int, str], float]:
         """Return the percentage of a graphics engine since the last look, by process and PCI address."""
         self._look += 1
         self._handles = {pid: self._gpu_handles(pid) for pid in pids}
@@ -110,12 +110,12 @@ class GpuUseProbe(PollingProbe):
         self._busy_percent = busy_percent
         self._drm = DrmUse(surroundings.proc, clock)
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         gpus = await self._reader.gpus()
         if not gpus and not self._has_drm:
             raise self._reader.lacking(sentence("no GPU reports its use by program"))
-        programs = self._table.look()
-        percent = self._drm.look(programs) if self._has_drm else {}
+        programs = self._table.refresh()
+        percent = self._drm.measure(programs) if self._has_drm else {}
         percent |= {(pid, gpu.pci): share for gpu in gpus for pid, share in gpu.use_percent.items()}
         found = (self._judge(programs[pid], share, pci) for (pid, pci), share in percent.items() if pid in programs)
         return tuple(dict.fromkeys(sighting for sighting in found if sighting is not None))

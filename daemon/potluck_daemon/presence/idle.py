@@ -21,15 +21,15 @@ from potluck_control.states import Certainty, Reason
 from potluck.sentences import Sentence, sentence
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.probe import (
-    Look,
     ProbeFailedError,
     ProbeUnavailableError,
+    Reading,
     Report,
     Sighting,
     Situation,
     Source,
     Surroundings,
-    next_look,
+    next_poll,
 )
 from potluck_daemon.presence.x11 import XScreen
 
@@ -68,17 +68,17 @@ class IdleProbe:
                 report((use_sighting(idle_s < self.idle_after_s),))
                 left_s = self.idle_after_s - idle_s
                 if left_s <= 0:
-                    await next_look(RETURN_INTERVAL_S)
+                    await next_poll(RETURN_INTERVAL_S)
                 else:
                     await asyncio.sleep(min(max(left_s, 0.1), LONGEST_WAIT_S))
 
 
 @asynccontextmanager
-async def gnome_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
+async def gnome_idle(at: Surroundings) -> AsyncIterator[Reading[float]]:
     """Connect to GNOME's compositor, which counts input of every kind, also on Wayland."""
 
     async def read_idle_s() -> float:
-        answer = await session.ask(_MUTTER, "GetIdletime")
+        answer = await session.call(_MUTTER, "GetIdletime")
         if answer is None:
             raise ProbeUnavailableError(sentence("{name} does not report idle time", name="GNOME"))
         return float(answer[0]) / 1000
@@ -89,7 +89,7 @@ async def gnome_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
 
 
 @asynccontextmanager
-async def x11_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
+async def x11_idle(at: Surroundings) -> AsyncIterator[Reading[float]]:
     """Connect to the X server, whose screen saver extension has the idle time.
 
     Under Xwayland it counts the input of X clients only, so the compositor's own answer is needed there.
@@ -97,7 +97,7 @@ async def x11_idle(at: Surroundings) -> AsyncIterator[Look[float]]:
     if at.environment.get("WAYLAND_DISPLAY"):
         raise ProbeUnavailableError(sentence("this is a Wayland session"))
     with closing(XScreen(at, _x11_idle_s)) as screen:
-        yield screen.look
+        yield screen.read
 
 
 def _x11_idle_s(display: Display) -> float:
@@ -109,15 +109,15 @@ def _x11_idle_s(display: Display) -> float:
 
 
 @asynccontextmanager
-async def mac_idle() -> AsyncIterator[Look[float]]:
+async def mac_idle() -> AsyncIterator[Reading[float]]:
     """Yield a function that asks `ioreg` for the idle time of a Mac's keyboard, mouse and trackpad.
 
     It is written from the manual ioreg(8) and recorded answers; no Mac has run it yet.
     """
-    yield _ask_ioreg
+    yield _read_ioreg
 
 
-async def _ask_ioreg() -> float:
+async def _read_ioreg() -> float:
     try:
         done = await asyncio.to_thread(
             subprocess.run, _IOREG, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=IOREG_TIMEOUT_S
@@ -129,9 +129,9 @@ async def _ask_ioreg() -> float:
     return mac_idle_s(done.stdout)
 
 
-def mac_idle_s(said: bytes) -> float:
+def mac_idle_s(output: bytes) -> float:
     """Return the shortest idle time in the output of `ioreg`, in seconds. Raises ProbeUnavailableError."""
-    times = [int(time) for time in _IOREG_IDLE_NS.findall(said)]
+    times = [int(time) for time in _IOREG_IDLE_NS.findall(output)]
     if not times:
         raise ProbeUnavailableError(sentence("no keyboard or mouse is listed"))
     return min(times) / 1e9

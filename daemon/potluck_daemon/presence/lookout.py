@@ -43,7 +43,7 @@ from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.sensors import BatteryProbe, HeatProbe, PowerProbe, RamPressureProbe, VramPressureProbe
 from potluck_daemon.presence.watch import Watch
 from potluck_daemon.presence.wayland import WaylandIdleProbe, wayland_windows
-from potluck_daemon.presence.windows import ActiveWindow, WindowLooks, WindowsProbe, game_groups
+from potluck_daemon.presence.windows import ActiveWindow, WindowObserver, WindowsProbe, game_groups
 from potluck_daemon.presence.x11 import x11_windows
 
 INTERVAL_S = 20.0
@@ -52,6 +52,8 @@ _MANAGER = DBusAddress("/org/freedesktop/systemd1", _NAME, f"{_NAME}.Manager")
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _OF_SESSION = (*_DISPLAYS, "XAUTHORITY", "XDG_CURRENT_DESKTOP", "XDG_SESSION_TYPE")
 _STARTED_BY_SYSTEMD = "INVOCATION_ID"
+GAME_GROUPS = sentence("Applications of the desktop")
+X11_WINDOWS, WAYLAND_WINDOWS = sentence("Full-screen windows"), sentence("Full-screen windows (Wayland)")
 
 
 @dataclass
@@ -63,7 +65,7 @@ class SessionProbe(PollingProbe):
     at: Surroundings
     pass_on: Callable[[Mapping[str, str]], None]
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         found = None
         with contextlib.suppress(ProbeUnavailableError, ProbeFailedError):  # the manager's last answer still holds
             async with bus(self.at, "session") as session:
@@ -103,10 +105,6 @@ def require_visible_windows(environment: Mapping[str, str]) -> None:
     raise ProbeUnavailableError(sentence("no desktop runs"))
 
 
-GAME_GROUPS = sentence("Applications of the desktop")
-X11_WINDOWS, WAYLAND_WINDOWS = sentence("Full-screen windows"), sentence("Full-screen windows (Wayland)")
-
-
 def probes_for(
     settings: Settings,
     at: Surroundings,
@@ -132,7 +130,7 @@ def probes_for(
 
     def windows(name: Sentence, source: Source[ActiveWindow | None], num_intervals: int = 1) -> WindowsProbe:
         interval_s = num_intervals * given.likely_interval_s
-        return WindowsProbe(name, source, WindowLooks(at, table, busy_percent=busy_percent, interval_s=interval_s))
+        return WindowsProbe(name, source, WindowObserver(at, table, busy_percent=busy_percent, interval_s=interval_s))
 
     def idle(name: str, source: Source[float]) -> IdleProbe:
         return IdleProbe(sentence("Idle time ({name})", name=name), source, after_s)

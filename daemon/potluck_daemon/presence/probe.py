@@ -41,7 +41,7 @@ class Sighting:
     is_unsure: bool = False  # True: this is no evidence, and the user is asked about the program
 
 
-async def next_look(interval_s: float) -> None:
+async def next_poll(interval_s: float) -> None:
     """Sleep until the next multiple of the interval on the loop's clock, so that probes wake the process together.
 
     A multiple that comes almost at once, because the last look took long, is skipped.
@@ -51,9 +51,9 @@ async def next_look(interval_s: float) -> None:
 
 
 T = TypeVar("T")
-Look = Callable[[], Awaitable[T]]
+Reading = Callable[[], Awaitable[T]]
 """Returns what is there now; raises what `Probe.watch` raises."""
-Source = Callable[[], AbstractAsyncContextManager[Look[T]]]
+Source = Callable[[], AbstractAsyncContextManager[Reading[T]]]
 """Connects to something that can be looked at; raises the same."""
 
 Report = Callable[[tuple[Sighting, ...]], None]
@@ -111,11 +111,11 @@ class PollingProbe(ABC):
     interval_s: float
 
     @abstractmethod
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         """Return what is seen now. Raises what `Probe.watch` raises."""
 
     async def watch(self, report: Report, situation: Situation) -> None:
         """Report each look, until cancelled."""
         while True:
-            report(await self.look(situation))
-            await next_look(self.interval_s)
+            report(await self.poll(situation))
+            await next_poll(self.interval_s)

@@ -42,7 +42,7 @@ class Program:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names in lower case: the executable, the first arguments, every .exe among them."""
+        """The names of the executable, the first arguments and every .exe among them, in lower case."""
         exes = (item for item in self.arguments if item.lower().endswith(".exe"))
         return tuple(base_name(item) for item in (self.comm, *self.arguments[:2], *exes) if item)
 
@@ -81,7 +81,7 @@ class ProcessTable:
         self.programs: dict[int, Program] = {}
         self.version = 0
 
-    def look(self, found: Collection[int] = ()) -> Mapping[int, Program]:
+    def refresh(self, found: Collection[int] = ()) -> Mapping[int, Program]:
         """Return all processes but our own by id. Those in `found` are checked for their end.
 
         Raises:

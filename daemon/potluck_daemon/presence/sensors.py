@@ -46,7 +46,7 @@ class HeatProbe(PollingProbe):
     caps_c: Mapping[str, float]  # has "cpu" and "gpu"
     _levels: dict[str, float] = field(default_factory=dict)
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         readings = read_temperatures(self.at.sys)
         for gpu in await self.reader.gpus():
             if gpu.temperature_c is not None:
@@ -98,7 +98,7 @@ class PowerProbe(PollingProbe):
     cap_w: float
     _level: float = 0.0
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         powers = {gpu.pci: (gpu.name, gpu.power_w) for gpu in await self.reader.gpus() if gpu.power_w is not None}
         if not powers:
             raise self.reader.lacking(sentence("no GPU reports its power"))
@@ -126,7 +126,7 @@ class VramPressureProbe(PollingProbe):
     reader: NvmlReader
     reserve_bytes: int
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         nvidia = [(gpu.pci, gpu.name, gpu.total_bytes, gpu.free_bytes) for gpu in await self.reader.gpus()]
         gpus = [*read_amd_memory(self.at.sys), *(gpu for gpu in nvidia if gpu[2])]
         if not gpus:
@@ -163,7 +163,7 @@ class RamPressureProbe(PollingProbe):
     at: Surroundings
     reserve_bytes: int
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         needed_bytes = 0 if situation.engine_gpu else situation.needed_bytes
         is_short = spare_bytes(self.reserve_bytes + needed_bytes, self.at.proc) < 0
         return (Sighting(Reason.RAM_PRESSURE, sentence("the memory")),) if is_short else ()
@@ -177,7 +177,7 @@ class BatteryProbe(PollingProbe):
 
     at: Surroundings
 
-    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+    async def poll(self, situation: Situation) -> tuple[Sighting, ...]:
         folder = self.at.sys / "class/power_supply"
         is_seen = is_mac_on_battery() if sys.platform == "darwin" else is_on_battery(folder)
         return (Sighting(Reason.BATTERY, sentence("the battery")),) if is_seen else ()
@@ -187,14 +187,14 @@ def is_on_battery(folder: Path) -> bool:
     """Return whether the computer runs on battery by its power supplies. Raises ProbeUnavailableError without one."""
     kinds: dict[str, list[Path]] = {}
     for supply in sorted(folder.glob("*")):
-        if _text(supply / "scope") != "Device":  # a mouse or another device with a battery of its own
-            kinds.setdefault(_text(supply / "type"), []).append(supply)
+        if kernel_text(supply / "scope") != "Device":  # a mouse or another device with a battery of its own
+            kinds.setdefault(kernel_text(supply / "type"), []).append(supply)
     if "Battery" not in kinds:
         raise ProbeUnavailableError(sentence("no battery"))
     adapters = kinds.get("Mains", []) + kinds.get("USB", [])
     if adapters:
-        return not any(_text(adapter / "online") == "1" for adapter in adapters)
-    return any(_text(battery / "status") == "Discharging" for battery in kinds["Battery"])
+        return not any(kernel_text(adapter / "online") == "1" for adapter in adapters)
+    return any(kernel_text(battery / "status") == "Discharging" for battery in kinds["Battery"])
 
 
 def is_mac_on_battery() -> bool:
@@ -205,7 +205,8 @@ def is_mac_on_battery() -> bool:
     return not battery.power_plugged
 
 
-def _text(path: Path) -> str:
+def kernel_text(path: Path) -> str:
+    """Return a small file of the kernel; empty if it cannot be read."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -50,7 +50,7 @@ def gamemode(at: Surroundings) -> ServiceProbe:
     async def games(session: Bus) -> tuple[Sighting, ...]:
         if not await session.has_owner(_GAMEMODE_NAME):
             return ()
-        answer = await session.ask(_GAMEMODE, "ListGames")
+        answer = await session.call(_GAMEMODE, "ListGames")
         return tuple(game(pid) for pid, _ in answer[0]) if answer and isinstance(answer[0], list) else ()
 
     def game(pid: int) -> Sighting:
@@ -119,7 +119,7 @@ def screen_lock(logins: Collection[LoginSession]) -> tuple[Sighting, ...]:
 async def _logins(system: Bus) -> list[LoginSession]:
     """Ask logind for all logins of people. Raises ProbeUnavailableError without logind."""
     await system.require(_LOGIND, "logind")
-    answer = await system.ask(_LOGIN_MANAGER, "ListSessions")
+    answer = await system.call(_LOGIN_MANAGER, "ListSessions")
     found = []
     for _, uid, user, _, path in answer[0] if answer else ():
         at = DBusAddress(path, _LOGIND, f"{_LOGIND}.Session")

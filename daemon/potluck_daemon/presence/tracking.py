@@ -144,10 +144,10 @@ def _order(evidence: Evidence) -> tuple[int, float]:
 
 
 def _is_away(seen: Mapping[Sentence, tuple[Sighting, ...]]) -> bool | None:
-    told = [sighting for reported in seen.values() for sighting in reported if sighting.reason in _USE]
-    if not told:
+    found = [sighting for reported in seen.values() for sighting in reported if sighting.reason in _USE]
+    if not found:
         return None
-    best = max(told, key=lambda sighting: (sighting.certainty.rank, sighting.reason is Reason.USER_ACTIVE))
+    best = max(found, key=lambda sighting: (sighting.certainty.rank, sighting.reason is Reason.USER_ACTIVE))
     return best.reason is Reason.AWAY
 
 

@@ -25,7 +25,14 @@ from pathlib import Path
 from potluck.sentences import sentence
 from potluck_daemon.presence.applications import app_of_process
 from potluck_daemon.presence.idle import use_sighting
-from potluck_daemon.presence.probe import Look, ProbeFailedError, ProbeUnavailableError, Report, Situation, Surroundings
+from potluck_daemon.presence.probe import (
+    ProbeFailedError,
+    ProbeUnavailableError,
+    Reading,
+    Report,
+    Situation,
+    Surroundings,
+)
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.windows import ActiveWindow
 
@@ -152,7 +159,7 @@ class Toplevels:
 
 
 @contextlib.asynccontextmanager
-async def wayland_windows(at: Surroundings, table: ProcessTable) -> AsyncIterator[Look[ActiveWindow | None]]:
+async def wayland_windows(at: Surroundings, table: ProcessTable) -> AsyncIterator[Reading[ActiveWindow | None]]:
     """Follow the windows of the compositor, and yield a function that returns the active one."""
     windows, pids = Toplevels(), dict[str, int | None]()
 
@@ -168,7 +175,7 @@ async def wayland_windows(at: Surroundings, table: ProcessTable) -> AsyncIterato
         app_id, is_full_screen = windows.active
         if not app_id:
             return None
-        if pids.get(app_id) not in table.look():
+        if pids.get(app_id) not in table.refresh():
             pids.clear()
             pids[app_id] = process_of(table, app_id)
         return ActiveWindow(pids[app_id], app_id, is_full_screen)
@@ -190,7 +197,7 @@ def process_of(table: ProcessTable, app_id: str) -> int | None:
     wanted = app_id.lower()
     names = {wanted, wanted.rpartition(".")[2]}
     by_name = None
-    for pid, program in sorted(table.look().items()):
+    for pid, program in sorted(table.refresh().items()):
         if app_of_process(table.proc, pid) == wanted:
             return pid
         if by_name is None and not names.isdisjoint(program.own_names):

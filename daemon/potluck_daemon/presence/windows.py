@@ -9,7 +9,7 @@
 
 A film fills the screen, too, and a paused game is idle, so each fact alone says little. A game that was confirmed stays
 one while its process lives, also minimised; a window that only was busy counts for ten minutes after it was last seen.
-`judge` and `plays_after_look` are pure; `WindowLooks` gathers their signs.
+`judge` and `plays_after_look` are pure; `WindowObserver` gathers their signs.
 
 The kernel's `joydev` makes a `jsN` for everything with sticks and game buttons. The same device has an `eventN`, and
 the common controllers a `hidrawN`; games read those today.
@@ -45,14 +45,14 @@ from potluck_daemon.presence.applications import (
 )
 from potluck_daemon.presence.probe import (
     WEAK_SHARE,
-    Look,
     ProbeUnavailableError,
+    Reading,
     Report,
     Sighting,
     Situation,
     Source,
     Surroundings,
-    next_look,
+    next_poll,
 )
 from potluck_daemon.presence.processes import ProcessTable, Program, read_program
 
@@ -61,6 +61,8 @@ ASK_AFTER_S = 20.0  # time of being busy; most programs that load or compute som
 _CONFIRM_SHARE = 0.8  # share of the interval that is enough: a timer may fire a little early
 _QUIET_LOOKS = 2.5  # intervals for which a game that is not confirmed yet may be idle
 _RUNTIMES = ("perl", "python", "java", "ruby", "mono", "love", "electron", "sdl", "process ")  # no names of games
+_NOTHING = (-1, False)
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,23 +169,7 @@ def sightings_of(plays: Mapping[int, Play], seen: tuple[Program, Judgement] | No
     return tuple(dict.fromkeys(found.values()))
 
 
-def _sighting(reason: Reason, certainty: Certainty, window: ActiveWindow, signs: Signs) -> Sighting:
-    return Sighting(reason, _title(window, signs), certainty, signs.program.app)
-
-
-def _title(window: ActiveWindow, signs: Signs) -> str:
-    """Return the name that people know."""
-    if signs.entry is not None and signs.entry.is_game:
-        return signs.entry.title
-    is_runtime = window.name.lower().startswith(_RUNTIMES)
-    return signs.program.app if is_runtime or not window.name else window.name
-
-
-_NOTHING = (-1, False)
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
-class WindowLooks:
+class WindowObserver:
     """Judges the active window at each look, and remembers games that go on after their window was left."""
 
     def __init__(
@@ -205,7 +191,7 @@ class WindowLooks:
         self._busy_since = math.inf
         self._plays: dict[int, Play] = {}
 
-    def look(self, window: ActiveWindow | None) -> tuple[Sighting, ...]:
+    def observe(self, window: ActiveWindow | None) -> tuple[Sighting, ...]:
         """Return the sightings when this window is the active one."""
         seen = self._judge(window) if window is not None else None
         if window is None:
@@ -224,7 +210,7 @@ class WindowLooks:
         if is_no_game(Signs(program, entry)):
             return None
         needs_use = program.pid > 0 and (window.is_full_screen or (entry is not None and entry.is_game))
-        self._table.look()
+        self._table.refresh()
         tree = self._table.tree(program.pid) if needs_use else {program.pid}
         has_controller = needs_use and has_open(self._proc, tree, controllers(self._sys))
         used_s = sum(used_seconds(self._proc, pid) for pid in tree)
@@ -267,13 +253,13 @@ class WindowsProbe:
 
     name: Sentence
     source: Source[ActiveWindow | None]
-    looks: WindowLooks
+    observer: WindowObserver
 
     async def watch(self, report: Report, situation: Situation) -> None:
         async with self.source() as active_window:
             while True:
-                report(self.looks.look(await active_window()))
-                await next_look(self.looks.interval_s)
+                report(self.observer.observe(await active_window()))
+                await next_poll(self.observer.interval_s)
 
 
 def used_seconds(proc: Path, pid: int) -> float:
@@ -305,7 +291,7 @@ def has_open(proc: Path, pids: Iterable[int], devices: frozenset[str]) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def game_groups(at: Surroundings) -> AsyncIterator[Look[ActiveWindow | None]]:
+async def game_groups(at: Surroundings) -> AsyncIterator[Reading[ActiveWindow | None]]:
     """Yield a function that returns the busiest game of the menu, as a window."""
     uid = os.getuid()
     folder = at.sys / f"fs/cgroup/user.slice/user-{uid}.slice/user@{uid}.service/app.slice"
@@ -330,3 +316,15 @@ async def game_groups(at: Surroundings) -> AsyncIterator[Look[ActiveWindow | Non
         return ActiveWindow(int(pids[0]), app_id_of(busiest.name), is_full_screen=False)
 
     yield busiest_game
+
+
+def _sighting(reason: Reason, certainty: Certainty, window: ActiveWindow, signs: Signs) -> Sighting:
+    return Sighting(reason, _title(window, signs), certainty, signs.program.app)
+
+
+def _title(window: ActiveWindow, signs: Signs) -> str:
+    """Return the name that people know."""
+    if signs.entry is not None and signs.entry.is_game:
+        return signs.entry.title
+    is_runtime = window.name.lower().startswith(_RUNTIMES)
+    return signs.program.app if is_runtime or not window.name else window.name

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from potluck.sentences import sentence
-from potluck_daemon.presence.probe import Look, ProbeFailedError, ProbeUnavailableError, Surroundings
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Reading, Surroundings
 from potluck_daemon.presence.windows import ActiveWindow
 
 if TYPE_CHECKING:
@@ -33,21 +33,21 @@ _CLIENT_BITS = 0x1FE00000  # bits of a window's id that name the client that mad
 
 
 class XScreen(Generic[T]):
-    """A screen in a thread of its own, where `look` is called with the display."""
+    """A screen in a thread of its own, where `read` is called with the display."""
 
-    def __init__(self, surroundings: Surroundings, look: Callable[[Display], T]) -> None:
+    def __init__(self, surroundings: Surroundings, read: Callable[[Display], T]) -> None:
         """Start the thread. Raises ProbeUnavailableError without an X11 display."""
         self._name = surroundings.environment.get("DISPLAY", "")
         self._authority = surroundings.environment.get("XAUTHORITY", "")
         if not self._name:
             raise ProbeUnavailableError(sentence("no X11 display"))
-        self._look = look
+        self._read = read
         self._display: Display | None = None
         self._wanted: queue.SimpleQueue[Future[T] | None] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="x11", daemon=True).start()  # it may hang for ever
 
-    async def look(self) -> T:
-        """Return what `look` finds. Raises ProbeUnavailableError if the server is gone, ProbeFailedError on a hang."""
+    async def read(self) -> T:
+        """Return what `read` finds. Raises ProbeUnavailableError if the server is gone, ProbeFailedError on a hang."""
         answer: Future[T] = Future()
         self._wanted.put(answer)
         try:
@@ -68,8 +68,8 @@ class XScreen(Generic[T]):
             except ProbeUnavailableError as error:
                 answer.set_exception(error)
             except Exception as error:  # the edge of this thread; Xlib raises many kinds
-                said = " ".join(str(error).split())[:120] or type(error).__name__
-                answer.set_exception(ProbeUnavailableError(sentence("no X11 display ({why})", why=said)))
+                why = " ".join(str(error).split())[:120] or type(error).__name__
+                answer.set_exception(ProbeUnavailableError(sentence("no X11 display ({why})", why=why)))
                 self._disconnect()
         self._disconnect()
 
@@ -81,7 +81,7 @@ class XScreen(Generic[T]):
                 os.environ["XAUTHORITY"] = self._authority
             self._display = Display(self._name)
             self._display.set_error_handler(lambda *_: None)  # errors of requests without an answer have no caller
-        return self._look(self._display)
+        return self._read(self._display)
 
     def _disconnect(self) -> None:
         display, self._display = self._display, None
@@ -91,10 +91,10 @@ class XScreen(Generic[T]):
 
 
 @contextlib.asynccontextmanager
-async def x11_windows(at: Surroundings) -> AsyncIterator[Look[ActiveWindow | None]]:
+async def x11_windows(at: Surroundings) -> AsyncIterator[Reading[ActiveWindow | None]]:
     """Connect to the X server, and yield a function that returns the active window."""
     with contextlib.closing(XScreen(at, _Follower())) as screen:
-        yield screen.look
+        yield screen.read
 
 
 class _Follower:

@@ -38,6 +38,11 @@ from potluck_daemon.settings.state import LessMemory, Pause, StateFile
 from potluck_daemon.settings.store import Loaded, SettingsStore
 from potluck_daemon.swarms.invites import no_network, peers_for_invite
 
+log = logging.getLogger(__name__)
+_LESS_MEMORY_S = 24 * 3600.0
+_LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb")
+_WAS_OFF = sentence("The setting serve.enabled is gone. It was off, so Potluck is paused until you resume")
+
 
 def launch_of(settings: Settings, membership: Membership, places: Places, port: int) -> LaunchSpec:
     """Return how to start an engine. `port`: where it listens if the settings name no address."""
@@ -67,24 +72,9 @@ def file_stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
     return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino
-
-
-log = logging.getLogger(__name__)
-
-_LESS_MEMORY_S = 24 * 3600.0
-_LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb")
-_WAS_OFF = sentence("The setting serve.enabled is gone. It was off, so Potluck is paused until you resume")
-
-
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """How far this computer has come into a swarm. The default is that of an open swarm, or of none.
+class OwnStanding:
+    """The progress of this computer into a swarm. The default is that of an open swarm, or of none.
 
     Attributes:
         remover: who removed this person or computer; None: nobody.
@@ -101,11 +91,11 @@ class Admission:
     is_unlisted: bool = False
 
 
-def admission_to(membership: Membership, machine: bytes) -> Admission:
+def standing_in(membership: Membership, machine: bytes) -> OwnStanding:
     """Return how far the computer with the key `machine` has come into a swarm with members."""
     person = membership.person(membership.members(), machine)
     request = read_record(membership.application).body if membership.application else None
-    return Admission(
+    return OwnStanding(
         remover=membership.remover(machine),
         is_applicant=person is None,
         is_confirmed=person is not None and not person.is_guest,
@@ -123,7 +113,7 @@ class Configuration:
 
     Attributes:
         membership: the user's part in the served swarm.
-        admission: how far this computer has come into it.
+        standing: how far this computer has come into it.
     """
 
     def __init__(
@@ -137,7 +127,7 @@ class Configuration:
         self._memory = memory
         self._on_change = on_change
         self.membership: Membership | None = None
-        self.admission = Admission()
+        self.standing = OwnStanding()
         self._launch: LaunchSpec | None = None
         self._mistakes: tuple[Sentence, ...] = ()  # mistakes in the files, and oddities
         self._damaged: tuple[Sentence, ...] = ()
@@ -159,7 +149,7 @@ class Configuration:
         self._stamps = file_stamps(self.places)
         self.loaded = self._store.read()
         self._choose_swarm()
-        self._find_admission()
+        self._find_standing()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
@@ -174,12 +164,12 @@ class Configuration:
         self._launch = launch_of(self.settings, chosen, self.places, port) if chosen is not None else None
         self._mistakes = self.loaded.problems + self.loaded.notices + notices
 
-    def _find_admission(self) -> None:
-        self.admission = Admission()
+    def _find_standing(self) -> None:
+        self.standing = OwnStanding()
         if self.membership is None or self.membership.swarm.is_open:
             return
         try:
-            self.admission = admission_to(self.membership, self.swarms.machine().public_key)
+            self.standing = standing_in(self.membership, self.swarms.machine().public_key)
         except PotluckError as error:
             log.warning("this computer's key cannot be read: %s", error)
 
@@ -238,7 +228,7 @@ class Configuration:
         launch, membership = self._launch, self.membership
         if launch is not None:
             launch = replace(launch, memory_percent=self._memory_percent)
-        if launch is None or membership is None or not self.admission.is_unlisted:
+        if launch is None or membership is None or not self.standing.is_unlisted:
             return launch
         key, person = membership.swarm.founder_key, membership.person_key
         assert key is not None
@@ -322,3 +312,11 @@ class Configuration:
         if for_others and not self.is_for_here and all(map(is_loopback, peers)):
             raise no_network()
         return replace(self.swarm, bootstrap_peers=peers)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino

@@ -77,10 +77,10 @@ class SettingsStore:
             return replace(loaded, notices=loaded.notices + self._lost)
         obeyed = self._obeyed or (earlier.settings if earlier.data and earlier.is_valid else None)
         if obeyed is None:
-            said = sentence("the defaults hold where the file cannot be obeyed")
-            return replace(loaded, problems=(*loaded.problems, said))
-        said = sentence("the settings before this mistake stay in force")
-        return Loaded(obeyed, (*loaded.problems, said), loaded.notices)
+            remark = sentence("the defaults hold where the file cannot be obeyed")
+            return replace(loaded, problems=(*loaded.problems, remark))
+        remark = sentence("the settings before this mistake stay in force")
+        return Loaded(obeyed, (*loaded.problems, remark), loaded.notices)
 
     def in_force(self) -> bytes:
         """Return the last file without a mistake; empty if there is none or it cannot be read.

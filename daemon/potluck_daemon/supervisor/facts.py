@@ -82,6 +82,12 @@ class EngineFacts:
         others = tuple(server for server in self.servers.servers if server.peer_id != self.peer_id)
         return replace(self, span=None, servers=messages.SwarmServers(others))
 
+    @property
+    def lacking(self) -> str:
+        """The file without which the engine cannot serve; empty if it lacks none."""
+        changed = self.changed_file
+        return changed.file if changed is not None and not changed.is_served else ""
+
     def serving(self, model: str) -> Sentence:
         """Return which layers of `model` are served, and where they move to."""
         span, moving = self.span, self.moving

@@ -19,14 +19,6 @@ STABLE_AFTER_S = 60.0  # an engine that served for so long failed for a new reas
 EXPLAINED_DELAY_S = (
     30.0  # the least delay after an explained failure, such as a missing checkpoint: a retry cannot mend it
 )
-
-
-def delay_s(failures: int, *, explained: bool) -> float:
-    """Return the seconds to wait after this many failures in a row. `explained`: the engine said why."""
-    delay = min(FIRST_DELAY_S * DELAY_FACTOR ** (min(failures, 32) - 1), LONGEST_DELAY_S)
-    return max(delay, EXPLAINED_DELAY_S) if explained else delay
-
-
 MAX_LETTERS = 200  # the most letters of the last words
 _MOST_EXPLAINED = 300  # letters of an engine's own explanation
 _DUMP = (
@@ -36,6 +28,12 @@ _DUMP = (
     "Current thread 0x",
     "  ...",
 )  # lines of a crash report, which belong in the log
+
+
+def delay_s(failures: int, *, explained: bool) -> float:
+    """Return the seconds to wait after this many failures in a row. `explained`: the engine gave a reason."""
+    delay = min(FIRST_DELAY_S * DELAY_FACTOR ** (min(failures, 32) - 1), LONGEST_DELAY_S)
+    return max(delay, EXPLAINED_DELAY_S) if explained else delay
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,14 @@ def diagnose(end: EngineExit) -> Sentence:
     return _by_code(end.returncode, end.last_lines)
 
 
+def signal_name(number: int) -> str:
+    """Return the name of a signal, such as SIGKILL."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
 def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
     if number == signal.SIGKILL:
         return sentence("The engine was killed by another program")
@@ -86,14 +92,6 @@ def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
         what = _with_last_words(sentence("The engine crashed with {name}", name=name), last_lines)
         return PotluckError(what, hint=sentence("a driver or torch build that does not fit?")).whole
     return sentence("The engine was ended by signal {name}", name=name)
-
-
-def signal_name(number: int) -> str:
-    """Return the name of a signal, such as SIGKILL."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
 
 
 def _by_code(code: int, last_lines: Sequence[str]) -> Sentence:

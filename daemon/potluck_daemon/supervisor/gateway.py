@@ -76,7 +76,7 @@ class Gateway:
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: ChildProcess | None = None
-        self._offered: tuple[GatewaySwarm, ...] = ()  # swarms that the running process was told to offer
+        self._offered: tuple[GatewaySwarm, ...] = ()  # swarms that the running process offers
         self._token, self._notice = "", NOTHING
         self.port = 0  # the port of a gateway that serves or has crashed; 0: there is none
         self._has_game = False

@@ -101,7 +101,7 @@ class Supervisor:
         self._failure = NOTHING
         self._retry_at: float | None = None
         self._duty = 1.0
-        self._caps: NetworkCaps | None = None  # the caps that the engine was told
+        self._caps: NetworkCaps | None = None  # the caps that the engine knows
         self._online_bytes = 0  # device memory that it used when it last served
         self.facts = EngineFacts()
 
@@ -140,18 +140,22 @@ class Supervisor:
 
     def view(self, wanted: LaunchSpec | None, python: str) -> EngineView:
         """Return what the policy needs to know. The failure of an engine in another `python` causes no wait."""
-        runs = self._launch or wanted
-        serving = self.facts.serving(runs.swarm.model if runs is not None else "")
+        facts, runs = self.facts, self._launch or wanted
         is_same = python == self._python
         is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
-        retry_at = self._retry_at if is_same else None
-        sessions = self.facts.report.sessions
-        gpu = self.facts.report.gpu
-        changed = self.facts.changed_file
-        lacking = changed.file if changed is not None and not changed.is_served else ""
-        waiting = self.facts.waiting
-        known = self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting
-        return EngineView(*known, drains=is_outdated and self._drains_for(wanted), is_stopped=self._is_stopped)
+        return EngineView(
+            phase=self._phase,
+            serving=facts.serving(runs.swarm.model if runs is not None else ""),
+            failure=self._failure,
+            retry_at=self._retry_at if is_same else None,
+            is_outdated=is_outdated,
+            sessions=facts.report.sessions,
+            gpu=facts.report.gpu,
+            lacking=facts.lacking,
+            waiting=facts.waiting,
+            drains=is_outdated and self._drains_for(wanted),
+            is_stopped=self._is_stopped,
+        )
 
     def _drains_for(self, wanted: LaunchSpec | None) -> bool:
         """Return whether open sessions may go on, because only the swarm's model changed, and not long ago."""
@@ -165,6 +169,7 @@ class Supervisor:
         return self._clock() < self._last_change[1]
 
     def status(self) -> EngineStatus:
+        """Return what the status of the control API shows of the engine."""
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
         report = self.facts.report
         return EngineStatus(
@@ -229,9 +234,11 @@ class Supervisor:
         if isinstance(message, messages.MemberRecords):
             self._standby.send(message)
 
-    def give_up(self, because: Sentence) -> None:
-        """End the engine at once, as a failure, because it breaks a limit."""
-        self._kill(because)
+    def kill(self, because: Sentence) -> None:
+        """Kill the engine, which counts as a failure."""
+        if self._engine is not None:
+            log.error("killing the engine: %s", because)
+            self._engine.kill(because)
 
     @property
     def needed_bytes(self) -> int:
@@ -243,7 +250,7 @@ class Supervisor:
     def forgive(self) -> None:
         """Forget failures, because the user asked for another try."""
         if self._is_stopped:
-            self._kill(sentence("its process was stopped"))
+            self.kill(sentence("its process was stopped"))
         self._retry_at = None
         self._failures = 0
 
@@ -356,7 +363,7 @@ class Supervisor:
         return True
 
     def _send_launch(self) -> None:
-        """Send the launch once the engine has said hello and something is to be served."""
+        """Send the launch once the engine has sent its hello and something is to be served."""
         if self._is_greeted and self._engine is not None and self._launch is not None:
             self._handing_over = start_task(self._hand_over(self._engine, self._launch))
 
@@ -404,7 +411,7 @@ class Supervisor:
     def _miss(self, timeout_s: float, because: Sentence) -> None:
         pulse = read_pulse(self.pid)
         if pulse is None or pulse.state not in STOPPED or self._phase in (Phase.OFFLOADING, Phase.STOPPING):
-            self._kill(because)
+            self.kill(because)
             return
         log.warning("the engine's process is stopped")
         self._is_stopped = True
@@ -415,11 +422,6 @@ class Supervisor:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-    def _kill(self, because: Sentence) -> None:
-        if self._engine is not None:
-            log.error("killing the engine: %s", because)
-            self._engine.kill(because)
 
 
 async def _after(seconds: float, act: Callable[[], None]) -> None:

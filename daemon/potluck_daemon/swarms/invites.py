@@ -58,11 +58,6 @@ def reach(own: Sequence[str], peers: Sequence[str], found: str, *, is_for_here: 
     return InviteReach.HERE if is_for_here else InviteReach.NOWHERE
 
 
-def _is_public(address: str) -> bool:
-    ip = host_of(address)
-    return ip.is_global if ip is not None else address.startswith("/dns")
-
-
 def invite_for_all(membership: Membership) -> Invite | None:
     """Return the invite of an open or public swarm, which is no secret; None if people are invited one by one."""
     return Invite(membership.swarm) if membership.swarm.is_open else public_invite(membership)
@@ -80,3 +75,8 @@ def describe_invite(made: Invite, membership: Membership, swarm: Swarm) -> Swarm
         return SwarmInvite(swarm.name, encoded, link=link)
     used = offer.people - membership.members().free_seats(offer.invite)
     return SwarmInvite(swarm.name, encoded, offer.expires_s, offer.people, link, used)
+
+
+def _is_public(address: str) -> bool:
+    ip = host_of(address)
+    return ip.is_global if ip is not None else address.startswith("/dns")

@@ -26,10 +26,13 @@ from potluck.model_files import SMALL, files_of, has_model
 from potluck.protocol.local_messages import FoundModel
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
-from potluck_daemon.swarms.new_model import ask_hub
+from potluck_daemon.swarms.new_model import query_hub
 
 _PREFIX = "models--"  # the beginning of the name of a model's folder
 _PARTIAL = (".partial", ".incomplete")
+_WEIGHTS_SHARE = 0.8  # the rest of the memory that a computer lends is for sessions and activations
+_PARAMETER_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "int8": 1.0, "int4": 0.625}  # int4 with its scales
+_INDEX_FILE = "model.safetensors.index.json"
 
 
 def downloads(folder: Path) -> list[tuple[str, Path]]:
@@ -59,11 +62,6 @@ def delete_folder(path: Path) -> int:
     if path.is_dir():
         shutil.rmtree(path)
     return taken
-
-
-_WEIGHTS_SHARE = 0.8  # the rest of the memory that a computer lends is for sessions and activations
-_PARAMETER_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "int8": 1.0, "int4": 0.625}  # int4 with its scales
-_INDEX_FILE = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,7 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
 
 async def search(words: str, python: str, environment: Mapping[str, str], lent: Lending) -> tuple[ModelChoice, ...]:
     """Return the models on the hub whose names match. Raises PotluckError."""
-    found = await ask_hub([words], python, environment, FoundModel)
+    found = await query_hub([words], python, environment, FoundModel)
     return tuple(
         ModelChoice(
             *(model.name, model.name, model.bytes, model.licence, lent.num_computers(model.num_parameters)),

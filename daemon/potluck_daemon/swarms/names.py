@@ -32,14 +32,14 @@ def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
 def person_names(members: Members) -> dict[bytes, str]:
     """Return the name of each member and guest by key, different for each."""
     names = {key: person.name for key, person in (*members.people.items(), *members.guests.items())}
-    return _told_apart(names, short_ids(names))
+    return _distinguished(names, short_ids(names))
 
 
 def machine_names(person: Person) -> dict[bytes, str]:
     """Return the name of each of a person's computers by key, different for each."""
     names = {machine.key: machine.name for machine in person.machines}
     ids = {key: str(peer_id_of(key)) for key in names}
-    return _told_apart(names, _shortened(ids, slice(-ID_LETTERS, None)))  # the end, because all begin alike
+    return _distinguished(names, _shortened(ids, slice(-ID_LETTERS, None)))  # the end, because all begin alike
 
 
 def find_person(members: Members, wanted: str) -> Person:
@@ -99,7 +99,7 @@ def _shortened(ids: Mapping[bytes, str], part: slice) -> dict[bytes, str]:
     return {key: whole[part] if alike[whole[part]] == 1 else whole for key, whole in ids.items()}
 
 
-def _told_apart(names: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:
+def _distinguished(names: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:
     """Return the names by key, with the id in brackets where names look alike."""
     alike = Counter(map(_normalized, names.values()))
     return {key: name if alike[_normalized(name)] == 1 else f"{name} ({ids[key]})" for key, name in names.items()}

@@ -28,9 +28,14 @@ from potluck_daemon.environment.store import has_torch
 T = TypeVar("T")
 
 TIMEOUT_S = 28.0  # the control server's own limit is 30 s
+_NUM_BLOCKS = (
+    *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    *("layers_block_type", "hybrid_override_pattern"),  # a type for each block
+)
+"""What families call the number of their blocks, or a list with an entry for each."""
 
 
-async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str, str], kind: type[T]) -> list[T]:
+async def query_hub(question: Sequence[str], python: str, environment: Mapping[str, str], kind: type[T]) -> list[T]:
     """Ask the hub, and return the lines of the process that does so as values of `kind`.
 
     Args:
@@ -64,13 +69,6 @@ async def ask_hub(question: Sequence[str], python: str, environment: Mapping[str
     return answers
 
 
-_NUM_BLOCKS = (
-    *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    *("layers_block_type", "hybrid_override_pattern"),  # a type for each block
-)
-"""What families call the number of their blocks, or a list with an entry for each."""
-
-
 class NewModel(OpenedModel, frozen=True):
     """A model for a swarm."""
 
@@ -97,7 +95,7 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
     """Describe the model `wanted`: a folder, a name on the hub, or an empty name for the demo model.
 
     Args:
-        python, environment: as for `ask_hub`.
+        python, environment: as for `query_hub`.
 
     Raises:
         PotluckError: it is no model that can be split, or the hub can't be asked.
@@ -106,7 +104,7 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
         return _bundled(DEMO_MODEL)
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    (found,) = await ask_hub(["", wanted, ""], python, environment, NewModel)
+    (found,) = await query_hub(["", wanted, ""], python, environment, NewModel)
     return found
 
 
@@ -131,21 +129,8 @@ async def find_draft(model: NewModel, wanted: str, python: str, environment: Map
             hint=sentence("put it on the hub, and give its name there"),
         )
     place = (model.files, "") if model.revision == LOCAL_REVISION else (model.name, model.revision)
-    (found,) = await ask_hub(["", *place, name], python, environment, NewModel)
+    (found,) = await query_hub(["", *place, name], python, environment, NewModel)
     return found
-
-
-def _bundled(name: str) -> NewModel:
-    folder = resource(name)
-    return NewModel(name, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
-
-
-def _in_folder(wanted: str) -> NewModel:
-    folder = Path(wanted).expanduser()
-    if not folder.is_absolute() or "\0" in wanted:
-        raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
-    folder = folder.resolve()
-    return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))
 
 
 def num_blocks_of(folder: Path) -> int:
@@ -163,3 +148,16 @@ def num_blocks_of(folder: Path) -> int:
         raise CheckpointError(
             sentence("{folder} is not a local checkpoint of a decoder", folder=str(folder))
         ) from error
+
+
+def _bundled(name: str) -> NewModel:
+    folder = resource(name)
+    return NewModel(name, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
+
+
+def _in_folder(wanted: str) -> NewModel:
+    folder = Path(wanted).expanduser()
+    if not folder.is_absolute() or "\0" in wanted:
+        raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
+    folder = folder.resolve()
+    return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))

@@ -37,7 +37,7 @@ class ReportBook:
 
     @property
     def known(self) -> object:
-        """Everything on which `wrong_results` depends besides the membership, to compare it with an earlier value."""
+        """The part of the state on which `wrong_results` depends, to compare it with an earlier value."""
         state = self._memory.state
         return state.confirmed, state.dismissed, state.examination
 

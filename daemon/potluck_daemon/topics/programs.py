@@ -29,7 +29,7 @@ def memory_by_program(table: ProcessTable, uid: int) -> dict[str, int]:
     Raises ProbeUnavailableError if there is no list of processes.
     """
     found: dict[str, int] = defaultdict(int)
-    for pid, program in table.look().items():
+    for pid, program in table.refresh().items():
         folder = table.proc / str(pid)
         try:
             if program.arguments and folder.stat().st_uid == uid:  # threads of the kernel have no arguments
@@ -78,7 +78,7 @@ class ProgramsTopic(Topic):
     @answers(programs.PROGRAMS)
     async def _running(self, _: Empty) -> programs.Programs:
         given = self._configuration.settings.yield_
-        seen, menu = await asyncio.to_thread(self._look)
+        seen, menu = await asyncio.to_thread(self._list_running)
         return programs.Programs(choosable_programs(seen, menu, given.always, given.never), given.always, given.never)
 
     @answers(programs.PLACE_PROGRAM)
@@ -90,7 +90,7 @@ class ProgramsTopic(Topic):
             self._parts.loop.decide_anew()
         return programs.PlacedProgram(params.app, params.place, before)
 
-    def _look(self) -> tuple[dict[str, int], Mapping[str, MenuEntry]]:
+    def _list_running(self) -> tuple[dict[str, int], Mapping[str, MenuEntry]]:
         try:
             menu = read_menu(self._configuration.environment)
             return memory_by_program(ProcessTable(Surroundings()), os.getuid()), menu.by_executable

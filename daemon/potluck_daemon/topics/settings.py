@@ -34,6 +34,21 @@ def settings_page(loaded: Loaded, path: Path, environment: Mapping[str, str]) ->
     return SettingsPage(str(path), sections, loaded.problems, loaded.notices)
 
 
+class SettingsTopic(Topic):
+    """The page of settings, and changes of them."""
+
+    @answers(settings.GET)
+    async def _get(self, _: Empty) -> settings.SettingsPage:
+        configuration = self._configuration
+        return settings_page(configuration.loaded, configuration.places.settings_file, configuration.environment)
+
+    @answers(settings.SET)
+    async def _set(self, params: settings.SetParams) -> settings.Changed:
+        before = await self._configuration.change({item.key: item.value for item in params.changes})
+        undo = tuple(settings.Change(key, value) for key, value in before.items())
+        return settings.Changed(await self._get(Empty()), undo)
+
+
 def _title(attribute: str) -> str:
     """Return the first sentence of the docstring of the section's class."""
     return (type(getattr(Settings(), attribute)).__doc__ or "").split("\n")[0].partition(".")[0]
@@ -53,18 +68,3 @@ def _setting(settings: Settings, entry: SettingEntry, environment: Mapping[str, 
         restarts_engine=entry.restarts_engine,
         overridden_by=entry.variable if entry.variable in environment else "",
     )
-
-
-class SettingsTopic(Topic):
-    """The page of settings, and changes of them."""
-
-    @answers(settings.GET)
-    async def _get(self, _: Empty) -> settings.SettingsPage:
-        configuration = self._configuration
-        return settings_page(configuration.loaded, configuration.places.settings_file, configuration.environment)
-
-    @answers(settings.SET)
-    async def _set(self, params: settings.SetParams) -> settings.Changed:
-        before = await self._configuration.change({item.key: item.value for item in params.changes})
-        undo = tuple(settings.Change(key, value) for key, value in before.items())
-        return settings.Changed(await self._get(Empty()), undo)

@@ -212,9 +212,9 @@ class SwarmsTopic(Topic):
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
         facts = self._supervisor.facts_of(self._configuration.swarm)
-        own, said = facts.addresses, facts.report.network.reach
+        own, dialled = facts.addresses, facts.report.network.reach
         swarm = self._configuration.invited_swarm(own)
-        found = reach(own, swarm.bootstrap_peers, said, is_for_here=self._configuration.is_for_here)
+        found = reach(own, swarm.bootstrap_peers, dialled, is_for_here=self._configuration.is_for_here)
         return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers, found)
 
     @answers(swarms.LIST)

@@ -117,7 +117,7 @@ def _run(*command: str | Path) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PotluckError(sentence("the update does not run here")) from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or [str(done.returncode)]
-        why = said[-1].removeprefix("potluck: ")
+        errors = done.stderr.strip().splitlines() or [str(done.returncode)]
+        why = errors[-1].removeprefix("potluck: ")
         raise PotluckError(sentence("the update cannot be unpacked: {why}", why=why))
     return done.stdout

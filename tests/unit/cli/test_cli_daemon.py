@@ -54,3 +54,14 @@ def test_a_user_without_an_entry_is_told_to_name_a_home(monkeypatch: pytest.Monk
         user_places()
     assert refused.value.hint == "set HOME to a folder"
     assert len(words_of_person()) == 2, "home and host"
+
+
+def test_a_folder_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "state").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(daemon, "confine", lambda: None)  # which would change the process of the tests for good
+    monkeypatch.chdir(tmp_path)  # which it leaves
+    assert daemon.main([]) == daemon.EXIT_FAILED
+    assert capsys.readouterr().err == f"potluckd: cannot use {tmp_path}/state/potluck: Not a directory\n"

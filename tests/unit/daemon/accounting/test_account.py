@@ -49,7 +49,7 @@ class FakeSupervisor(Supervisor):
         self.pid = pid
         self.facts = replace(self.facts, report=EngineReport(gpu=gpu))
 
-    def give_up(self, because: Sentence) -> None:
+    def kill(self, because: Sentence) -> None:
         self.ended.append(str(because))
 
 

@@ -13,15 +13,14 @@ from potluck_cli.main import EXIT_USAGE, main
 from potluck_cli.swarm import join
 from potluck_control.api import schema
 from potluck_control.places import system_places
-from potluck_daemon.host import login
-from potluck_daemon.host import systemd as units
+from potluck_daemon.host import login, systemd
 from potluck_daemon.host.systemd import STARTS_WITH_MACHINE, UNIT, enable_system_service
 
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import encode_invite
 
-PRERM = Path(__file__).parents[3] / "installer" / "linux" / "debian" / "prerm"
+PRERM = Path(__file__).parents[4] / "installer" / "linux" / "debian" / "prerm"
 ENABLE = ("systemctl", "enable", UNIT)
 
 
@@ -41,10 +40,10 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     unit.touch()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(units, "_BOOTED", tmp_path)
-    monkeypatch.setattr(units, "_PACKAGED", tmp_path / "usr")
-    monkeypatch.setattr(units, "_SYSTEM_FOLDER", tmp_path / "etc")
-    monkeypatch.setattr(units, "run", run)
+    monkeypatch.setattr(systemd, "_BOOTED", tmp_path)
+    monkeypatch.setattr(systemd, "_PACKAGED", tmp_path / "usr")
+    monkeypatch.setattr(systemd, "_SYSTEM_FOLDER", tmp_path / "etc")
+    monkeypatch.setattr(systemd, "run", run)
     monkeypatch.setattr(start, "hello_or_none", lambda **_: None)
     return made
 
@@ -87,10 +86,10 @@ def test_autostart_writes_the_systems_unit_and_its_users_files_and_removes_them(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(units, "_PACKAGED", tmp_path / "none")
-    monkeypatch.setattr(units, "_HIDDEN", ())
-    monkeypatch.setattr(units, "_SYSTEM_FILES", {"potluck.sysusers": (tmp_path / "etc" / "users.conf", ("made",))})
-    monkeypatch.setattr(units, "program", lambda name: Path("/opt/bin", name))
+    monkeypatch.setattr(systemd, "_PACKAGED", tmp_path / "none")
+    monkeypatch.setattr(systemd, "_HIDDEN", ())
+    monkeypatch.setattr(systemd, "_SYSTEM_FILES", {"potluck.sysusers": (tmp_path / "etc" / "users.conf", ("made",))})
+    monkeypatch.setattr(systemd, "program", lambda name: Path("/opt/bin", name))
     assert main(["autostart", "--system", "--daemon", "on"]) == 0
     assert "The daemon starts with the machine" in capsys.readouterr().out
     asked = ("systemctl", "show-environment")
@@ -113,11 +112,11 @@ def test_autostart_refuses_a_system_service_whose_sandbox_would_hide_a_part_of_p
     place.mkdir(parents=True)
     (tmp_path / "potluckd").symlink_to(place)
     program = {"program": place, "link to the program": tmp_path / "potluckd"}.get(part, Path("/opt/bin/potluckd"))
-    monkeypatch.setattr(units, "program", lambda name: program)
-    monkeypatch.setattr(units, "__file__", str(place if part == "package" else "/opt/units.py"))
+    monkeypatch.setattr(systemd, "program", lambda name: program)
+    monkeypatch.setattr(systemd, "__file__", str(place if part == "package" else "/opt/systemd.py"))
     monkeypatch.setattr(sys, "base_prefix", str(place if part == "interpreter" else "/usr"))
-    monkeypatch.setattr(units, "_PACKAGED", tmp_path / "none")
-    monkeypatch.setattr(units, "_HIDDEN", (str(home),))
+    monkeypatch.setattr(systemd, "_PACKAGED", tmp_path / "none")
+    monkeypatch.setattr(systemd, "_HIDDEN", (str(home),))
     assert main(["autostart", "--system", "--daemon", "on"]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert "sandbox hides home and temporary folders" in said
@@ -127,10 +126,10 @@ def test_autostart_refuses_a_system_service_whose_sandbox_would_hide_a_part_of_p
 
 
 def test_the_sandbox_of_the_system_service_hides_the_folders_that_autostart_refuses() -> None:
-    text = units.unit_text(is_system=True)
+    text = systemd.unit_text(is_system=True)
     assert "\nProtectHome=yes\n" in text
     assert "\nPrivateTmp=yes\n" in text
-    assert set(units._HIDDEN) == {"/home", "/root", "/run/user", "/tmp", "/var/tmp"}  # as systemd.exec(5) lists them
+    assert set(systemd._HIDDEN) == {"/home", "/root", "/run/user", "/tmp", "/var/tmp"}  # as systemd.exec(5) lists them
 
 
 def test_only_root_changes_the_system_service(monkeypatch: pytest.MonkeyPatch, calls: list[tuple[str, ...]]) -> None:
@@ -146,7 +145,7 @@ def test_a_service_that_is_not_merely_disabled_stays_as_it_is_and_a_user_enables
     calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for answer, user in (("enabled", 0), ("masked", 0), ("static", 0), ("disabled", 1000)):
-        monkeypatch.setattr(units, "_enablement", lambda is_system, answer=answer: answer)
+        monkeypatch.setattr(systemd, "_enablement", lambda is_system, answer=answer: answer)
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         assert not enable_system_service()
         assert calls == []
@@ -162,7 +161,7 @@ def test_what_systemd_refuses_is_said_with_its_reason(tmp_path: Path, monkeypatc
     with pytest.raises(
         PotluckError, match=r"start.* failed: Job failed because a timeout was exceeded\. See more"
     ) as refused:
-        units._systemctl(True, "start", UNIT)
+        systemd._systemctl(True, "start", UNIT)
     assert refused.value.hint == f"journalctl --unit={UNIT}"
 
 

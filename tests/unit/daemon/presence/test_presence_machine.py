@@ -43,7 +43,7 @@ class DrmLooker:
 
     def look(self) -> tuple[Sighting, ...]:
         self.clock.now += 2
-        return asyncio.run(self.probe.look(Situation()))
+        return asyncio.run(self.probe.poll(Situation()))
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_odd_counters_are_nothing(made: MadeProcesses, looker: DrmLooker) -> Non
 async def test_a_computer_without_a_gpu_says_so(made: MadeProcesses) -> None:
     probe = GpuUseProbe(made.surroundings, ProcessTable(made.surroundings), NvmlReader(), busy_percent=25)
     with pytest.raises(ProbeUnavailableError, match="no GPU"):
-        await probe.look(Situation())
+        await probe.poll(Situation())
 
 
 class HungReader(NvmlReader):
@@ -152,17 +152,17 @@ async def test_a_driver_that_hangs_silences_no_other_source_and_holds_one_thread
         for number in range(4):
             made.open_gpu(500, 7, 1, engine_gfx=f"{number * 2 * SECOND_NS} ns")
             looker.clock.now += 2
-            seen = await looker.probe.look(Situation())
+            seen = await looker.probe.poll(Situation())
             assert number == 0 or seen == (busy(Certainty.LIKELY),)
         for probe in (heat, power):
             await gives_up(probe, ProbeFailedError, "does not answer")
         chip(made.sys, 0, "coretemp", 85)
-        assert [sighting.level for sighting in await heat.look(Situation())] == [0.5]
+        assert [sighting.level for sighting in await heat.poll(Situation())] == [0.5]
         assert reader.num_readings == 1
         reader.goes_on.set()
         while reader.failure:  # noqa: ASYNC110 (another thread)
             await asyncio.sleep(0.01)
-    assert [sighting.level for sighting in await heat.look(Situation())] == [0.5, 1.0]
+    assert [sighting.level for sighting in await heat.poll(Situation())] == [0.5, 1.0]
 
 
 HANGS = """
@@ -245,7 +245,7 @@ async def test_memory_is_short_below_the_reserve_and_until_the_engine_fits_again
     for mib, needed_mib, seen in ((2000, 0, ()), (999, 0, (pressed,)), (1400, 500, (pressed,)), (1500, 500, ())):
         available(mib)
         situation.needed_bytes = needed_mib << 20
-        assert await probe.look(situation) == seen
+        assert await probe.poll(situation) == seen
 
 
 def test_an_amd_gpu_tells_its_memory_in_sys(tmp_path: Path) -> None:

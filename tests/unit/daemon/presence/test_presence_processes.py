@@ -21,7 +21,7 @@ from potluck_daemon.presence.games import (
     listed_program,
     steam_game,
 )
-from potluck_daemon.presence.probe import Sighting, Surroundings, next_look
+from potluck_daemon.presence.probe import Sighting, Surroundings, next_poll
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.x11 import covers_screen
 
@@ -40,12 +40,12 @@ class Looker:
     def listed(self, *names: str) -> list[str]:
         judge = listed_program(names)
         self.clock.now += 0.1
-        judged = {pid: judge(program, self.table) for pid, program in self.table.look(self.found).items()}
+        judged = {pid: judge(program, self.table) for pid, program in self.table.refresh(self.found).items()}
         self.found = frozenset(pid for pid, sighting in judged.items() if sighting)
         return [sighting.who for sighting in judged.values() if sighting]
 
     def all_of(self, judge: Judge) -> list[Sighting]:
-        judged = (judge(program, self.table) for program in self.table.look().values())
+        judged = (judge(program, self.table) for program in self.table.refresh().values())
         return [sighting for sighting in judged if sighting]
 
 
@@ -168,7 +168,7 @@ def test_a_real_program_is_seen_and_its_end_too_and_one_that_we_started_is_ours(
     with subprocess.Popen([program, "600"]) as game:
         while looker.listed(*names) != names:
             pass
-        programs = ProcessTable(Surroundings()).look()
+        programs = ProcessTable(Surroundings()).refresh()
         assert game.pid not in programs
         assert os.getppid() in programs
         game.kill()
@@ -187,7 +187,7 @@ def test_a_program_has_the_name_by_which_one_would_list_it(made: MadeProcesses, 
     }
     for pid, (comm, *arguments) in enumerate(programs.values(), 500):
         made.add(pid, comm, *arguments)
-    assert [program.app for program in looker.table.look().values()] == [*programs]
+    assert [program.app for program in looker.table.refresh().values()] == [*programs]
 
 
 def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, looker: Looker) -> None:
@@ -252,7 +252,7 @@ async def test_looks_are_taken_at_multiples_of_their_interval(monkeypatch: pytes
     monkeypatch.setattr(asyncio, "sleep", sleep)
     for now, slept_s in ((10.0, 0.5), (10.2, 0.3), (10.48, 0.52), (10.44, 0.06)):
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda now=now: now)
-        await next_look(0.5)
+        await next_poll(0.5)
         assert slept.pop() == pytest.approx(slept_s)
 
 
@@ -261,7 +261,7 @@ async def test_looks_are_taken_at_multiples_of_their_interval(monkeypatch: pytes
 
 def seen(made: MadeProcesses) -> list[tuple[str, Certainty]]:
     table = ProcessTable(made.surroundings)
-    found = (launched_game(program, table) for program in table.look().values())
+    found = (launched_game(program, table) for program in table.refresh().values())
     return [(sighting.who, sighting.certainty) for sighting in found if sighting is not None]
 
 

@@ -15,7 +15,7 @@ from potluck_daemon.presence.windows import (
     Judgement,
     Play,
     Signs,
-    WindowLooks,
+    WindowObserver,
     controllers,
     has_open,
     judge,
@@ -193,10 +193,10 @@ def test_the_menu_is_read_again_when_something_was_installed(tmp_path: Path) -> 
     assert read_menu(environment).entry(["new"]) is not None
 
 
-def looking(made: MadeProcesses, folder: Path) -> WindowLooks:
+def looking(made: MadeProcesses, folder: Path) -> WindowObserver:
     environment = {"XDG_DATA_HOME": str(folder), "XDG_DATA_DIRS": str(folder / "none")}
     at = Surroundings(made.proc, made.sys, environment)
-    return WindowLooks(at, ProcessTable(at), busy_percent=25.0, interval_s=1.0)
+    return WindowObserver(at, ProcessTable(at), busy_percent=25.0, interval_s=1.0)
 
 
 def test_a_control_group_tells_a_game_but_clears_nobody(made: MadeProcesses, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_control_group_tells_a_game_but_clears_nobody(made: MadeProcesses, tmp
         desktop_file(folder, "org.x.App.desktop", "Name=App", "Exec=flatpak run x", f"Categories={categories}")
         made.add(500, "thing", "/app/bin/thing")
         (made.proc / "500/cgroup").write_text("0::/user.slice/app.slice/app-flatpak-org.x.App-77.scope\n")
-        (seen,) = looking(made, folder).look(FULL)
+        (seen,) = looking(made, folder).observe(FULL)
         assert seen.certainty is expected
 
 
@@ -214,21 +214,21 @@ def test_a_game_stays_while_its_process_lives(made: MadeProcesses, tmp_path: Pat
     desktop_file(tmp_path, "thing.desktop", "Name=Thing", "Exec=thing", "Categories=Game;")
     made.add(500, "thing", "/usr/games/thing")
     probe = looking(made, tmp_path)
-    assert probe.look(FULL) == probe.look(None) == (CERTAIN.sighting,)
+    assert probe.observe(FULL) == probe.observe(None) == (CERTAIN.sighting,)
     made.remove(500)
-    assert probe.look(None) == ()
+    assert probe.observe(None) == ()
 
 
 def test_a_busy_window_is_watched_until_it_is_asked_about(made: MadeProcesses, tmp_path: Path) -> None:
     for rest_at, is_asked in ((None, True), (12, False)):
         clock = Clock()
         table = ProcessTable(made.surroundings, clock)
-        looks = WindowLooks(made.surroundings, table, busy_percent=25.0, interval_s=1.0, clock=clock)
+        looks = WindowObserver(made.surroundings, table, busy_percent=25.0, interval_s=1.0, clock=clock)
         ticks, seen = 0, ()
         for second in range(int(ASK_AFTER_S) + 2):
             ticks += 0 if second == rest_at else 50
             clock.now += 1
             made.add(500, "thing", "/usr/bin/thing", ticks=ticks)
-            seen = looks.look(SMALL)
+            seen = looks.observe(SMALL)
             assert not seen or second > ASK_AFTER_S - 1
         assert [sighting.is_unsure for sighting in seen] == ([True] if is_asked else [])

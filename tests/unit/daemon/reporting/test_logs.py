@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from potluck_control.logs import redact
+from potluck_control.logs import log_tail, redact
 from potluck_daemon.doctor.bundle import redact_words
 from potluck_daemon.reporting import logs
 
@@ -105,3 +105,11 @@ def test_a_traceback_is_as_discreet_as_a_line(tmp_path: Path, root_logger: loggi
 def test_each_line_in_the_journal_has_its_priority() -> None:
     record = logging.LogRecord("x", logging.WARNING, __file__, 7, "two\nlines from 203.0.113.7", (), None, "f")
     assert logs.JournalFormatter().format(record) == "<4>two\n<4>lines from [address]"
+
+
+def test_the_log_tail_spans_the_rotation(tmp_path: Path) -> None:
+    (tmp_path / "log.1").write_text("a\nb\n")
+    (tmp_path / "log").write_text("c\n")
+    assert log_tail(tmp_path / "log", 2) == ("b", "c")
+    assert log_tail(tmp_path / "log", 10) == ("a", "b", "c")
+    assert log_tail(tmp_path / "none", 10) == ()

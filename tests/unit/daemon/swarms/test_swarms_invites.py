@@ -1,13 +1,7 @@
 import pytest
 from potluck_control.methods.swarms import InviteReach
-from potluck_daemon.swarms.invites import (
-    MAX_ADDRESSES,
-    MAX_OWN_ADDRESSES,
-    USUAL_PORT,
-    free_port,
-    peers_for_invite,
-    reach,
-)
+from potluck_daemon.host.listening import USUAL_PORT, free_port
+from potluck_daemon.swarms.invites import MAX_ADDRESSES, MAX_OWN_ADDRESSES, peers_for_invite, reach
 
 from potluck.p2p import listening
 

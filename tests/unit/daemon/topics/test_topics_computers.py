@@ -60,7 +60,7 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     ask_laptop = asking(laptop)
     await ask_laptop(schema.JOIN, JoinParams(made.invite))
     exchange(daemon, laptop)
-    assert laptop.parts.configuration.admission.is_applicant
+    assert laptop.parts.configuration.standing.is_applicant
     name = (await ask(members.LIST)).asking
     with pytest.raises(ControlError, match="no computer named other asks"):
         await ask(computers.CONFIRM_COMPUTER, ConfirmParams("other"))
@@ -71,7 +71,7 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     assert (await ask(members.LIST)).asking == ""
     theirs = await ask_laptop(members.LIST)
     assert [each.is_you for each in theirs.members] == [True]
-    assert (theirs.may_lead, theirs.has_key, laptop.parts.configuration.admission.is_confirmed) == (False, False, True)
+    assert (theirs.may_lead, theirs.has_key, laptop.parts.configuration.standing.is_confirmed) == (False, False, True)
     with pytest.raises(ControlError, match="cannot add others"):
         await ask_laptop(computers.ADD_COMPUTER)
     added = peer_id_of(laptop.parts.configuration.swarms.machine().public_key)

@@ -1,20 +1,27 @@
-"""Devices, and what starts at log-in."""
+"""Devices, start at log-in, the doctor and the bundle over the control API."""
 
+import asyncio
+import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.own_daemon import Ask, ask_until
 from potluck_control.api.client import ControlError
-from potluck_control.methods import machine
+from potluck_control.methods import health, machine
+from potluck_control.methods.health import Finding, Severity
 from potluck_control.methods.machine import LoginParams
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.doctor import checks
 from potluck_daemon.environment import hardware
 from potluck_daemon.environment import store as interpreter_of_engine
 from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
-from potluck_daemon.host import login
-from potluck_daemon.host import systemd as units
+from potluck_daemon.host import login, systemd
 from potluck_daemon.topics import machine as topic
+from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.updates import UpdatesTopic
 
 from potluck.errors import PotluckError
+from potluck.sentences import verbatim
 
 
 def gpu(vendor: Vendor, *, is_integrated: bool = False) -> Gpu:
@@ -62,17 +69,17 @@ async def test_the_best_device_and_a_missing_environment_are_told(ask: Ask, monk
 
 
 @pytest.fixture
-def systemd(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def units(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the user's unit is enabled, in place of systemd; a real one is asked in tests/system."""
     enabled = [False]
-    monkeypatch.setattr(units, "is_enabled", lambda **_: enabled[0])
-    monkeypatch.setattr(units, "enable", lambda **_: enabled.__setitem__(0, True))
-    monkeypatch.setattr(units, "program", lambda name: Path(f"/opt/100% $mine/{name}"))
+    monkeypatch.setattr(systemd, "is_enabled", lambda **_: enabled[0])
+    monkeypatch.setattr(systemd, "enable", lambda **_: enabled.__setitem__(0, True))
+    monkeypatch.setattr(systemd, "program", lambda name: Path(f"/opt/100% $mine/{name}"))
     return enabled
 
 
 async def test_the_app_and_the_daemon_start_at_log_in_only_when_chosen(
-    ask: Ask, systemd: list[bool], environment: dict[str, str]
+    ask: Ask, units: list[bool], environment: dict[str, str]
 ) -> None:
     before = await ask(machine.LOGIN)
     assert (before.app, before.daemon) == (False, False)
@@ -90,10 +97,63 @@ async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.Mo
         raise PotluckError("this machine has no systemctl")
 
     for name in ("is_enabled", "enable", "program"):
-        monkeypatch.setattr(units, name, missing)
+        monkeypatch.setattr(systemd, name, missing)
     now = await ask(machine.LOGIN)
     assert "no systemctl" in str(now.daemon_problem)
     assert "not installed" in str(now.app_problem)
     for params in (LoginParams(daemon=True), LoginParams(app=True)):
         with pytest.raises(ControlError):
             await ask(machine.SET_LOGIN, params)
+
+
+async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    second, go_on = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wait(_: object) -> None:
+        loop.call_soon_threadsafe(second.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
+
+    fine = (Severity.OK, verbatim("fine"))
+    one, two = (Finding(verbatim(question), *fine) for question in ("One?", "Two?"))
+    made = ((one.check, lambda _: None, lambda *_: fine), (two.check, wait, lambda *_: fine))
+    monkeypatch.setattr(checks, "CHECKS", made)
+    assert await ask(health.FINDINGS) == health.Examination()
+    assert (await ask(health.EXAMINE)).is_running
+    await second.wait()
+    now = await ask(health.EXAMINE)  # one that runs is not begun anew
+    assert (now.findings, now.num_checks, now.is_running) == ((one,), 2, True)
+    go_on.set()
+    done = await ask_until(ask, health.FINDINGS, lambda now: not now.is_running)
+    assert done.findings == (one, two)
+
+
+async def test_the_bundle_is_private_and_overwrites_nothing(
+    ask: Ask, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "CHECKS", ())
+    path = tmp_path / "bundle.zip"
+    done = await ask(health.EXPORT, health.BundleParams(str(path)))
+    assert path.stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(path) as file:
+        assert tuple(file.namelist()) == done.parts
+        assert "status.json" in done.parts
+    with pytest.raises(ControlError, match="already"):
+        await ask(health.EXPORT, health.BundleParams(str(path)))
+    with pytest.raises(ControlError, match="cannot use"):
+        await ask(health.EXPORT, health.BundleParams(str(tmp_path / "none" / "bundle.zip")))
+
+
+async def test_a_topic_that_fails_in_its_turn_does_not_take_that_of_the_others(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[str] = []
+
+    def fail(self: Topic, now: float) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(Topic, "tick", fail)
+    monkeypatch.setattr(UpdatesTopic, "tick", lambda self, now: turns.append("updates"))
+    with pytest.raises(OSError, match="no room"):
+        await daemon._tick()
+    assert turns == ["updates"]

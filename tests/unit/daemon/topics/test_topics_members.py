@@ -76,7 +76,7 @@ def enrol(daemon: Daemon, name: str, machine: Identity | None = None) -> Bob:
 def told(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> list[News]:
     """Have a standby node in the swarm, as far as the daemon knows. Return the list of what it is told."""
     heard: list[News] = []
-    monkeypatch.setattr(daemon.parts.supervisor, "tell", heard.append)
+    monkeypatch.setattr(daemon.parts.supervisor, "send", heard.append)
     daemon.parts.supervisor._standby.addresses = ("/ip4/127.0.0.1/tcp/1",)
     daemon.parts.supervisor._standby.swarm = daemon.parts.configuration.swarm
     return heard
@@ -306,11 +306,11 @@ async def test_the_status_says_who_is_confirmed_and_when_a_leader_was_heard(ask:
     guest, _ = apply_for(daemon, "Cleo")
     daemon.parts.configuration.swarms.change("home", lambda _: guest)
     daemon.parts.configuration.reload()
-    assert daemon.parts.configuration.admission.is_applicant
+    assert daemon.parts.configuration.standing.is_applicant
     founder = bob[0].with_records(read_all([guest.invite, guest.application]), time.time())
     daemon.parts.configuration.swarms.learn("home", founder.records)
     status = await ask(schema.RELOAD)
-    assert (status.is_confirmed, daemon.parts.configuration.admission.is_applicant) == (False, False)
+    assert (status.is_confirmed, daemon.parts.configuration.standing.is_applicant) == (False, False)
 
 
 async def test_a_founder_leaves_when_the_recovery_code_is_written_down(ask: Ask, daemon: Daemon, bob: Bob) -> None:

@@ -167,12 +167,12 @@ async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask,
     unsure = Decision(
         State.YIELDED, Reason.FULL_SCREEN, verbatim("Giving way"), Rung.ENDED, app="game", app_title="The Game"
     )
-    daemon.parts.loop._ask(unsure)
+    daemon.parts.loop._update_questions(unsure)
     assert (await ask(schema.STATUS)).questions == (ProgramQuestion("game", "The Game"),)
     await ask(programs.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NEVER))
     assert (await ask(schema.STATUS)).questions == ()
     await ask(programs.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NONE))
-    daemon.parts.loop._ask(unsure)
+    daemon.parts.loop._update_questions(unsure)
     assert (await ask(schema.STATUS)).questions == ()
 
 

@@ -1,12 +1,15 @@
-"""What a publisher signed, everything that is not that, and what a server can do with old descriptions."""
+"""Offers that a publisher did not sign, or that a server shows again, are refused; one process writes the notes."""
+
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from potluck_control.places import Places
 from potluck_control.settings import UpdateSettings
 from potluck_daemon.updates import manifest
-from potluck_daemon.updates.publisher import KnownPublisher, accept, known_publisher
+from potluck_daemon.updates.publisher import KnownPublisher, NotesFile, UpdateNotes, accept, known_publisher
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from tests.helpers.publisher import FIELDS, Publisher
 
 PUBLISHER = Publisher()
@@ -142,3 +145,42 @@ def test_a_user_who_names_another_key_begins_anew() -> None:
     rotated = KnownPublisher(anchor="old", key="new", issued_at=900_000, version="0.3.0")
     assert known_publisher("old", rotated) == rotated
     assert known_publisher("other", rotated) == KnownPublisher(anchor="other", key="other")
+
+
+NOTES = UpdateNotes(
+    KnownPublisher(anchor="key", key="key", issued_at=7, version="0.2.0", changes=("faster",)), asked_at=1.5
+)
+
+
+@pytest.fixture
+def file(places: Places) -> NotesFile:
+    return NotesFile(places)
+
+
+def test_one_process_at_a_time_writes_what_others_read(file: NotesFile) -> None:
+    assert file.read() == UpdateNotes()
+    with file.lock():
+        file.write(NOTES)
+        with pytest.raises(PotluckError, match="another update is running"), file.lock():
+            pass
+    with file.lock() as notes:
+        assert notes == NOTES
+
+
+def test_what_the_version_before_noted_of_its_own_progress_is_ignored(file: NotesFile, places: Places) -> None:
+    places.state.mkdir(exist_ok=True)
+    (places.state / "updates.json").write_text('{"asked_at": 1.5, "step": {"text": 1}, "problem": null}')
+    assert file.read() == UpdateNotes(asked_at=1.5)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}x", b'{"seen": 3}'])
+def test_a_damaged_file_counts_as_empty_and_is_kept_for_who_wants_to_look(
+    file: NotesFile, tmp_path: Path, content: bytes
+) -> None:
+    with file.lock():
+        file.write(NOTES)
+    (tmp_path / "state" / "updates.json").write_bytes(content)
+    (tmp_path / "state" / "updates.json.copy").unlink()
+    with file.lock() as notes:
+        assert notes == UpdateNotes()
+    assert [path.read_bytes() for path in (tmp_path / "state").glob("updates.json.broken-*")] == [content]

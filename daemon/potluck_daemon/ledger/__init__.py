@@ -1,1 +1,0 @@
-"""The donor's ledger: signed receipts, the entries that follow from them, and what credit is worth."""

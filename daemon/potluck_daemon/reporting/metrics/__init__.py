@@ -1,1 +1,0 @@
-"""The engine's counters as a page for Prometheus."""
