@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _become_current(versions, arguments)
     is_on_trial = versions is not None and versions.is_on_trial()
     if is_on_trial:
-        signal.alarm(TRIAL_S)  # it ends a version that hangs
+        signal.alarm(TRIAL_S)  # ends a version that hangs
     os.chdir("/")  # the folder that it was started in may be deleted or unmounted while it runs
     try:
         _serve(args, versions, is_on_trial=is_on_trial, arguments=arguments)
@@ -76,12 +76,13 @@ def _serve(args: argparse.Namespace, versions: Versions | None, *, is_on_trial: 
     daemon = Daemon(places, group=SYSTEM_GROUP if args.system else None)
     asyncio.run(_run(daemon, versions if is_on_trial else None))
     if versions is not None:
-        versions.take_back_start()  # it ended because somebody wanted that
+        versions.take_back_start()  # this end was intended, so it is no failed start
         if successor := daemon.parts.loop.successor:
             _become(successor, versions, arguments)
 
 
 def parser() -> argparse.ArgumentParser:
+    """Return the parser of `potluckd`."""
     parser = argparse.ArgumentParser(
         prog="potluckd",
         description="Run Potluck's daemon in the foreground. Use it through: potluck start, stop, status.",

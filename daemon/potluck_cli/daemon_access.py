@@ -166,7 +166,7 @@ def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
     deadline = time.monotonic() + FOUND_TIMEOUT_S
     with WaitNotice("Waiting for this machine's engine to start", 15):
         while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
-            with contextlib.suppress(ControlError):  # nobody to ask yet
+            with contextlib.suppress(ControlError):  # the engine cannot be found yet
                 client.call(swarms.CONTACT)
                 return
             time.sleep(poll_s)
@@ -231,7 +231,7 @@ def end_unresponsive(error: DaemonHungError | DaemonUnreachableError) -> None:
 def end_process(pid: int, patience_s: float) -> None:
     """End a process in order if it does within `patience_s`, else by force. Raises PotluckError, PermissionError."""
     with contextlib.suppress(ProcessLookupError):
-        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped can end in order once it goes on
+        for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped process can end in order once it continues
             os.kill(pid, number)
         with WaitNotice(f"Ending process {pid}", round(patience_s)):
             if not _has_ended(pid, patience_s):

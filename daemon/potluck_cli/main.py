@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, explained
 from potluck.protocol.codes import RemoteError
-from potluck_cli.parser import Command, CommandGroup, Parser, actions_of, help_of
+from potluck_cli.parser import CommandGroup, Parser, Subcommand, actions_of, help_of
 from potluck_cli.terminal import EXIT_INTERRUPTED, end_at_once, end_in_order, say
 
 _EVERY_DAY = {
@@ -47,9 +47,9 @@ _PROGRAMS = {
 }
 _UPKEEP = {
     "config": ("upkeep.config", "show and change the settings"),
-    "history": ("upkeep.diagnosis", "list what the daemon did, when and why"),
+    "history": ("upkeep.history", "list what the daemon did, when and why"),
     "doctor": ("upkeep.diagnosis", "find what stands in the way, and what to do about it"),
-    "logs": ("upkeep.diagnosis", "print the daemon's log"),
+    "logs": ("upkeep.history", "print the daemon's log"),
     "update": ("upkeep.update", "look for a newer version, and switch to it"),
 }
 _GROUPS = {"every day": _EVERY_DAY, "swarm": _SWARM, "model": _MODEL, "programs": _PROGRAMS, "upkeep": _UPKEEP}
@@ -209,7 +209,7 @@ def _run(name: str, arguments: list[str]) -> int:
 
     command = load(name)
     parser = parser_of(name, command)
-    if arguments in ([], ["--json"]):  # `potluck models` lists them
+    if arguments in ([], ["--json"]):  # `potluck models` is `potluck models list`
         arguments = [*(action for action in ("list", "status") if action in actions_of(parser)), *arguments]
     args = parser.parse_args(arguments)
     become_user_of(name, args)
@@ -218,13 +218,13 @@ def _run(name: str, arguments: list[str]) -> int:
     return chosen.run(args)
 
 
-def load(name: str) -> Command | CommandGroup:
+def load(name: str) -> Subcommand | CommandGroup:
     """Import the module of a command and return the command."""
-    found: Command | CommandGroup = importlib.import_module(f"potluck_cli.{_MODULES[name]}").COMMANDS[name]
+    found: Subcommand | CommandGroup = importlib.import_module(f"potluck_cli.{_MODULES[name]}").COMMANDS[name]
     return found
 
 
-def parser_of(name: str, command: Command | CommandGroup, make: Callable[..., Parser] = Parser) -> Parser:
+def parser_of(name: str, command: Subcommand | CommandGroup, make: Callable[..., Parser] = Parser) -> Parser:
     """Return the parser of one command. `make` creates the empty parser."""
     description, examples = help_of(command)
     parser = make(prog=f"potluck {name}", description=description, epilog=f"examples:\n{examples}")

@@ -32,7 +32,7 @@ class HelpText(argparse.HelpFormatter):
         return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
 
 
-class Command:
+class Subcommand:
     """A command, or one action of a group, such as `create` of `potluck swarm`.
 
     Attributes:
@@ -61,7 +61,7 @@ class Command:
 class CommandGroup:
     """A command with actions. `text`: the help, as `help_of` reads it."""
 
-    def __init__(self, text: str | None, actions: Mapping[str, Command]) -> None:
+    def __init__(self, text: str | None, actions: Mapping[str, Subcommand]) -> None:
         self.text = text
         self.actions = actions
 
@@ -72,7 +72,7 @@ class CommandGroup:
             action.add_to(parsers.add_parser(name, help=action.summary))
 
 
-def help_of(command: Command | CommandGroup) -> tuple[str, str]:
+def help_of(command: Subcommand | CommandGroup) -> tuple[str, str]:
     """Return what people read about a command, and examples, which are indented: all but its docstring's first line."""
     text = textwrap.dedent((command.text or "").partition("\n\n")[2]).rstrip()
     description, _, examples = text.rpartition("\n\n")

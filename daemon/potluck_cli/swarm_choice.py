@@ -99,6 +99,7 @@ def add_swarm(parser: argparse.ArgumentParser) -> None:
 
 
 def add_invite_file(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a file with an invite."""
     parser.add_argument(_FILE, type=Path, metavar="FILE", help="use the swarm of the invite in this file")
 
 
@@ -209,6 +210,7 @@ def _is_complete(text: str) -> bool:
 
 
 def add_move(parser: argparse.ArgumentParser) -> None:
+    """Add the option that moves this computer to the swarm without asking."""
     parser.add_argument(
         "--move",
         action="store_true",

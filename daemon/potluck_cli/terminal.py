@@ -30,7 +30,7 @@ from potluck.formatting import part_size
 
 EXIT_INTERRUPTED = 130
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # also of bidi
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # controls
 _WORD = re.compile(r"\s*\S+\s*")  # a word with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
@@ -76,7 +76,7 @@ class Terminal:
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out = out or sys.stdout
         self.is_interactive = out.isatty()
-        self.can_move = self.is_interactive and (os.environ.get("TERM") or "dumb") != "dumb"  # the cursor
+        self.can_move = self.is_interactive and (os.environ.get("TERM") or "dumb") != "dumb"  # its cursor
         self._has_colour = self.can_move and not os.environ.get("NO_COLOR")
         self.has_unicode = "utf" in (out.encoding or "utf-8").lower()
 
@@ -135,7 +135,7 @@ class WaitNotice:
         """Store what is done, and how many seconds that usually takes; 0: not known."""
         self.doing = doing
         self._usually = f" (usually about {about_s} s)" if about_s else ""
-        self._changed = threading.Condition()  # guards what follows, and the line
+        self._changed = threading.Condition()  # guards the following state, and the line on the screen
         self._is_shown = self._is_over = False
         self._thread = threading.Thread(target=self._show, args=(sys.stderr,), daemon=True)
 
@@ -149,6 +149,7 @@ class WaitNotice:
         self.close()
 
     def close(self) -> None:
+        """Erase the line and end the notice."""
         if WaitNotice._open is self:
             self.make_room(is_over=True)
             self._thread.join()

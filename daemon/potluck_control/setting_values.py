@@ -1,4 +1,4 @@
-"""Reads settings that have a form of their own: the weekly schedule, devices, and the memory of devices. Pure.
+"""Reads and checks settings that have a form of their own, such as the weekly schedule and devices. Pure.
 
 Hours such as `mon-fri 22:00-07:00` that end at or before their beginning last until the next day. A schedule without
 lines is always open. Devices are checked when they are used, not here.
@@ -10,11 +10,15 @@ import re
 from collections.abc import Iterable, Sequence
 
 from potluck.errors import UsageError
+from potluck.p2p.listening import check_listen_address
+from potluck.protocol.blocks import Span
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY_MIN = 24 * 60
 WEEK_MIN = 7 * DAY_MIN
 MAX_DEVICES = 16
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]+")  # the form that browsers send: no path, no star
 _HOURS_LINE = re.compile(r"(?:([a-z+\-]+)\s+)?(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 _PLACE = re.compile(r"cpu|disk|mps|xpu(:\d+)?|cuda(:\d+)?")
 _AMOUNT = re.compile(r"(?P<number>\d{1,9}(\.\d{1,3})?) ?(?P<unit>[KMGT]i?B|B)", re.IGNORECASE)
@@ -23,6 +27,40 @@ _UNITS = {"b": 1} | {
     for power, prefix in enumerate("kmgt", start=1)
     for suffix, base in (("b", 1000), ("ib", 1024))
 }
+
+
+def check_blocks(blocks: str) -> None:
+    """Raise ValueError unless a text is a span of blocks, or empty."""
+    if blocks:
+        Span.parse(blocks)
+
+
+def check_absolute(folder: str) -> None:
+    """Raise ValueError for a relative folder, which would mean another one to each program."""
+    if folder and not folder.startswith("/"):
+        raise ValueError(f"expected a folder that begins with /, not {folder!r}")
+
+
+def check_hosts(hosts: tuple[str, ...]) -> None:
+    """Raise ValueError unless all are names of hosts without a port."""
+    for host in hosts:
+        if _HOST.fullmatch(host) is None:
+            raise ValueError(f"expected the name of a host without a port, not {host!r}")
+
+
+def check_origins(origins: tuple[str, ...]) -> None:
+    """Raise ValueError unless all are origins of web pages."""
+    for origin in origins:
+        if _ORIGIN.fullmatch(origin) is None:
+            raise ValueError(
+                f"expected the scheme and host of a web page, such as https://chat.example, not {origin!r}"
+            )
+
+
+def check_listen(addresses: tuple[str, ...]) -> None:
+    """Raise ValueError unless all are multiaddrs to listen on."""
+    for address in addresses:
+        check_listen_address(address)
 
 
 def parse_hours(lines: Iterable[str]) -> tuple[tuple[int, int], ...]:

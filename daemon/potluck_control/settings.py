@@ -7,20 +7,24 @@ own computer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
 from functools import cache, partial
 from typing import Any, Final
 
-from potluck.p2p.listening import check_listen_address
-from potluck.protocol.blocks import Span
 from potluck.protocol.records import AUDITS, CACHE_QUANTIZATIONS, QUANTIZATIONS
-from potluck_control.setting_values import check_devices, parse_hours, parse_max_memory
+from potluck_control.setting_values import (
+    check_absolute,
+    check_blocks,
+    check_devices,
+    check_hosts,
+    check_listen,
+    check_origins,
+    parse_hours,
+    parse_max_memory,
+)
 
-_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]+")  # the form that browsers send: no path, no star
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
@@ -57,36 +61,6 @@ def _setting(default: Any, help: str, **more: Any) -> Any:
     return field(default=default, metadata={"help": help, **more})
 
 
-def _check_blocks(blocks: str) -> None:
-    if blocks:
-        Span.parse(blocks)
-
-
-def _check_absolute(folder: str) -> None:
-    """Refuse a relative folder, which would mean another one to each program."""
-    if folder and not folder.startswith("/"):
-        raise ValueError(f"expected a folder that begins with /, not {folder!r}")
-
-
-def _check_hosts(hosts: tuple[str, ...]) -> None:
-    for host in hosts:
-        if _HOST.fullmatch(host) is None:
-            raise ValueError(f"expected the name of a host without a port, not {host!r}")
-
-
-def _check_origins(origins: tuple[str, ...]) -> None:
-    for origin in origins:
-        if _ORIGIN.fullmatch(origin) is None:
-            raise ValueError(
-                f"expected the scheme and host of a web page, such as https://chat.example, not {origin!r}"
-            )
-
-
-def _check_listen(addresses: tuple[str, ...]) -> None:
-    for address in addresses:
-        check_listen_address(address)
-
-
 _launch_setting = partial(_setting, acts=Acts.AT_LAUNCH)
 _engine_setting = partial(_setting, acts=Acts.IN_ENGINE)
 _serve_setting = partial(_engine_setting, option=Option())
@@ -102,7 +76,7 @@ class ServeSettings:
     blocks: str = _engine_setting(
         "",
         "layers to serve, counted from 0: 0:12 are layers 1-12; empty: those that the swarm lacks most",
-        check=_check_blocks,
+        check=check_blocks,
         option=Option(metavar="START:END", group="blocks"),  # `potluck serve` adds --layers, which counts from 1
     )
     num_blocks: int = _engine_setting(
@@ -116,7 +90,7 @@ class ServeSettings:
         "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache", is_folder_or_name=True
     )
     models_folder: str = _engine_setting(
-        "", "folder for downloaded checkpoints; empty: the Hugging Face cache", check=_check_absolute
+        "", "folder for downloaded checkpoints; empty: the Hugging Face cache", check=check_absolute
     )
     device: str = _engine_setting(
         "auto", "auto, cpu, cuda, cuda:1, mps, ...", option=Option(default="cpu", group="device")
@@ -169,7 +143,7 @@ class ServeSettings:
     listen: tuple[str, ...] = _launch_setting(
         (),
         "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept",
-        check=_check_listen,
+        check=check_listen,
         is_private=True,
     )
     link_mbps: float = _engine_setting(
@@ -308,12 +282,12 @@ class GatewaySettings:
         False, "listen on an address that other machines can reach; keys and texts travel there unencrypted"
     )
     hosts: tuple[str, ...] = _setting(
-        (), "further names by which programs reach it, e.g. host.docker.internal", check=_check_hosts
+        (), "further names by which programs reach it, e.g. host.docker.internal", check=check_hosts
     )
     origins: tuple[str, ...] = _setting(
         (),
         "web pages and extensions that may use it, e.g. https://chat.example or chrome-extension://ID",
-        check=_check_origins,
+        check=check_origins,
     )
     start_with_daemon: bool = _setting(False, "keep the gateway running, as `potluck gateway start --stay` says")
     swarm: str = _setting("", "name of the swarm that it starts with; empty: the one that is served")
@@ -337,6 +311,7 @@ class UpdateSettings:
 
     @property
     def names_publisher(self) -> bool:
+        """Return whether the publisher can be asked."""
         return bool(self.url and self.key)
 
 
@@ -375,10 +350,12 @@ class SettingEntry:
 
     @property
     def key(self) -> str:
+        """Return the key, such as `serve.num_blocks`."""
         return f"{self.section}.{self.name}"
 
     @property
     def restarts_engine(self) -> bool:
+        """Return whether a change restarts the engine."""
         return self.acts is not Acts.AT_ONCE
 
     @property
@@ -400,10 +377,12 @@ def entries() -> tuple[SettingEntry, ...]:
 
 
 def value_of(settings: Settings, entry: SettingEntry) -> Any:
+    """Return the value of a setting."""
     return getattr(getattr(settings, entry.attribute), entry.name)
 
 
 def with_value(settings: Settings, entry: SettingEntry, value: object) -> Settings:
+    """Return the settings with another value of one."""
     section = getattr(settings, entry.attribute)
     return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
 

@@ -32,6 +32,7 @@ class State(OpenEnum):
 
     @property
     def is_working(self) -> bool:
+        """Return whether the daemon serves or is about to."""
         return self in (State.STARTING, State.JOINING, State.SERVING)
 
 
@@ -44,6 +45,7 @@ class Certainty(StrEnum):
 
     @property
     def rank(self) -> int:
+        """Return the place in the order of weights, from 0."""
         return list(Certainty).index(self)
 
 

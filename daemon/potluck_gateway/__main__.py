@@ -160,7 +160,7 @@ class _Gateway:
         _report(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
 
     def _report_joining(self, reason: TryAgainError | None) -> None:
-        if reason is not None and not self._loaded:  # afterwards only the request for another model waits
+        if reason is not None and not self._loaded:  # later, only a request for another model waits
             _report(GatewayReport(step=joining_text(reason), is_waiting=True))
 
 

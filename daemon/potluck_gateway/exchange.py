@@ -143,7 +143,7 @@ class ModelFacts:
     thinks: bool
 
 
-COMMENT = ": "  # begins a line for people in a stream of events
+COMMENT = ": "  # begins a comment in a stream of events, which is for people
 ANY_OBJECT = '{"type": "object"}'
 
 

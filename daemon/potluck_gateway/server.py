@@ -57,7 +57,7 @@ class AnsweredRequest:
     key: str
     model: str
     tokens: int
-    timed_tokens: int  # all but the first of each answer, for which the prompt is computed
+    timed_tokens: int  # all but the first of each answer, which takes the prompt's time
     answer_s: float
 
 
@@ -214,7 +214,7 @@ class GatewayServer:
 
     async def _parsed(self, parse: _Parse, request: Request, body: bytes) -> tuple[str, ChatRequest]:
         """Return the name of the model that is meant, and the request with its owner."""
-        parsed = await asyncio.to_thread(parse, body)  # in a thread: a large request holds up nobody else
+        parsed = await asyncio.to_thread(parse, body)  # a thread, because parsing a large request takes long
         owner = blake2b(request.scope["key"].encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
         return self._models.find(parsed.model), replace(parsed, owner=owner)
 

@@ -19,7 +19,7 @@ from potluck_gateway.exchange import ChatMessage
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck_cli.daemon_access import daemon, poll_until_done, wait_until_found
 from potluck_cli.options import add_max_wait, parse_duration, positive, print_json, show_wait
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.terminal import Terminal, WaitNotice, say
 
 
@@ -138,7 +138,7 @@ def _answer(ask: Ask, messages: tuple[ChatMessage, ...], parts: list[str], *, sh
 
 
 COMMANDS = {
-    "chat": Command(
+    "chat": Subcommand(
         chat,
         ChatExchange,
         argument("message", metavar="MESSAGE", nargs="?", help="ask this and exit; - reads standard input"),

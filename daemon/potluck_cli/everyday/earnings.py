@@ -23,7 +23,7 @@ from potluck.errors import PotluckError
 from potluck.formatting import duration, size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import positive, print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.terminal import Terminal
 
 _ID_LETTERS = 8  # shown letters of a key
@@ -100,7 +100,7 @@ def _cells(sums: Sums) -> tuple[str, ...]:
 
 
 COMMANDS = {
-    "earnings": Command(
+    "earnings": Subcommand(
         report_earnings,
         (Earnings, EarningsSeries, EarningsGroups),
         argument(

@@ -22,7 +22,7 @@ from potluck_daemon.accounting.backup import back_up, restore
 
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ def _restore(args: argparse.Namespace) -> int:
 
 _BACKUP = argument("file", metavar="FILE", help="the backup")
 _ACTIONS = {
-    "check": Command(_check, LedgerCheck),
-    "backup": Command(_back_up, Moved, _BACKUP),
-    "restore": Command(
+    "check": Subcommand(_check, LedgerCheck),
+    "backup": Subcommand(_back_up, Moved, _BACKUP),
+    "restore": Subcommand(
         _restore, Moved, _BACKUP, argument("--replace", action="store_true", help="set aside the ledger that is here")
     ),
 }

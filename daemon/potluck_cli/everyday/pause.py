@@ -14,7 +14,7 @@ from potluck_control.states import Reason
 from potluck.errors import UsageError
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import clock, parse_duration, print_result, seconds_until
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 
 _DEFAULT = "1h"
 _GAME = ("until the game ends", "until game ends")
@@ -109,7 +109,7 @@ def resumed_lines(status: Status) -> Iterator[str]:
 
 
 COMMANDS = {
-    "pause": Command(
+    "pause": Subcommand(
         pause,
         Status,
         argument(
@@ -119,5 +119,5 @@ COMMANDS = {
             help="30m, for 2h, until 18:00, until tomorrow, until the game ends, until I resume (default: 1h)",
         ),
     ),
-    "resume": Command(resume, Status),
+    "resume": Subcommand(resume, Status),
 }

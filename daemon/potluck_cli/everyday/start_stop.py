@@ -28,7 +28,7 @@ from potluck_cli.daemon_access import (
     wait_until_ended,
 )
 from potluck_cli.options import parse_duration, print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm_choice import add_move, add_names, move_or_stay, own_names
 from potluck_cli.terminal import WaitNotice
 
@@ -99,7 +99,7 @@ def _start_once(within_s: float) -> str:
     except DaemonUnreachableError as error:
         if not error.pid:
             raise
-        pid, silent = 0, error.pid  # it starts or ends, or makes its socket again
+        pid, silent = 0, error.pid  # the daemon is starting or ending, or makes its socket again
     if not pid and not silent and start_service():
         return "Started the service potluckd."
     started = pid or start_daemon(within_s).pid
@@ -190,7 +190,7 @@ def _wait_for_sessions(client: ControlClient) -> int:
 
 
 COMMANDS = {
-    "start": Command(
+    "start": Subcommand(
         start,
         Started,
         argument(
@@ -199,8 +199,8 @@ COMMANDS = {
         add_names,
         add_move,
     ),
-    "stop": Command(stop, Stopped),
-    "drain": Command(
+    "stop": Subcommand(stop, Stopped),
+    "drain": Subcommand(
         drain,
         Drained,
         argument("--within", metavar="TIME", default="10m", help="the longest wait (default: %(default)s)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import shutil
 import time
 from collections import Counter
@@ -11,22 +10,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from potluck_control.api import schema
 from potluck_control.api.client import ControlClient
 from potluck_control.api.schema import AuditStatus, ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_control.processes.engine_report import EngineMetrics, NetworkReport
 from potluck_control.states import Reason, State
-from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.sensors import read_temperatures
 
 from potluck.errors import PotluckError
 from potluck.formatting import count, duration, part_size, size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import clock, positive, print_json, print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm.overview import leader_heard, speed_lines
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, shown_in_style, strip, wrapped
+
+if TYPE_CHECKING:
+    from potluck_daemon.presence.nvml import NvmlReader
 
 _STYLES = {
     State.SERVING: (Style.BOLD, Style.GREEN),
@@ -38,7 +39,10 @@ _MAX_STRIP_LETTERS = 100
 _BAR_LETTERS, _BAR_TEXT = 20, 24
 _INDENT = 13  # columns before the text beside a name
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
-_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # another screen without cursor, and back
+_ENTER, _LEAVE = (
+    "\x1b[?1049h\x1b[?25l",
+    "\x1b[?25h\x1b[?1049l",
+)  # the alternate screen without a cursor, and back
 _LEVELS = "▁▂▃▄▅▆▇█"
 _KEPT = 60
 
@@ -255,6 +259,10 @@ def top(args: argparse.Namespace) -> int:
 
 def samples(client: ControlClient) -> Iterator[TopSample]:
     """Yield a sample for each status that the daemon sends, about one per second."""
+    import asyncio
+
+    from potluck_daemon.presence.nvml import NvmlReader
+
     reader = NvmlReader()
     with asyncio.Runner() as runner:
         for event in client.events():
@@ -291,6 +299,8 @@ def _metrics(client: ControlClient, status: Status) -> EngineMetrics | None:
 
 
 async def _temperatures(reader: NvmlReader) -> list[Temperature]:
+    from potluck_daemon.presence.sensors import read_temperatures
+
     found = [Temperature(str(name), celsius) for _, name, _, celsius in read_temperatures(Path("/sys"))]
     gpus = await reader.gpus()
     return found + [Temperature(gpu.name, gpu.temperature_c) for gpu in gpus if gpu.temperature_c is not None]
@@ -328,8 +338,8 @@ def _paint(sample: TopSample, speeds: list[float], terminal: Terminal) -> None:
 
 
 COMMANDS = {
-    "status": Command(status, Status),
-    "top": Command(
+    "status": Subcommand(status, Status),
+    "top": Subcommand(
         top,
         TopSample,
         argument("-n", type=positive, metavar="N", dest="count", help="end after N samples"),

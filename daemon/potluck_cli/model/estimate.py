@@ -16,7 +16,7 @@ from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.daemon_access import with_own_daemon
 from potluck_cli.options import add_max_wait, model_of, parse_duration, positive, print_result, setting_reader
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm.overview import short_id
 from potluck_cli.swarm_choice import add_swarm, brings_invite, known_swarms, swarm_of
 from potluck_cli.terminal import WaitNotice, ending_at_once
@@ -125,7 +125,7 @@ def _swarm_with(args: argparse.Namespace) -> Membership:
         names = ", ".join(each.swarm.name for each in found)
         raise UsageError(f"several swarms of yours serve {model}: {names}", hint="choose one with --swarm")
     if not swarms:
-        return swarm_of(args)  # says that there is none
+        return swarm_of(args)  # raises the error that there is none
     models = ", ".join(sorted({each.swarm.model for each in swarms}))
     raise UsageError(f"no swarm of yours serves {model}", hint=f"they serve {models}; `potluck join` joins others")
 
@@ -253,7 +253,7 @@ def _pace(tokens_per_s: float, step_s: float) -> str:
 
 
 COMMANDS = {
-    "estimate": Command(
+    "estimate": Subcommand(
         estimate,
         Estimate,
         argument("model", metavar="MODEL", help="a model that a swarm of yours serves, or your folder of it"),

@@ -21,7 +21,7 @@ from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.daemon_access import daemon, hello_or_none, own_settings, with_own_daemon
 from potluck_cli.everyday.chat import wait_until_ready
 from potluck_cli.options import add_max_wait, model_of, parse_duration, positive, print_json, show_wait
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm.overview import short_id
 from potluck_cli.swarm_choice import add_swarm, brings_invite, is_service_user, swarm_of
 from potluck_cli.terminal import WaitNotice, ending_at_once, say
@@ -211,7 +211,7 @@ def _temperature(text: str) -> float:
 
 
 COMMANDS = {
-    "generate": Command(
+    "generate": Subcommand(
         generate,
         Generated,
         argument("prompt", metavar="PROMPT", help="the text to continue; - reads standard input"),

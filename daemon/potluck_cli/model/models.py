@@ -25,7 +25,7 @@ from potluck.errors import UsageError
 from potluck.formatting import count, layers, part_size, size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 from potluck_cli.terminal import Terminal
 
 
@@ -118,13 +118,13 @@ def _add_deleted(parser: argparse.ArgumentParser) -> None:
 
 
 _ACTIONS = {
-    "list": Command(_list, models.Models),
-    "find": Command(
+    "list": Subcommand(_list, models.Models),
+    "find": Subcommand(
         _find,
         models.ModelChoices,
         argument("words", metavar="WORDS", nargs="?", help="a part of a name on the hub (default: this computer)"),
         argument("--folder", metavar="DIR", help="look in this folder instead"),
     ),
-    "delete": Command(_delete, models.Deleted, _add_deleted),
+    "delete": Subcommand(_delete, models.Deleted, _add_deleted),
 }
 COMMANDS = {"models": CommandGroup(__doc__, _ACTIONS)}

@@ -28,7 +28,7 @@ from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck_cli.daemon_access import daemon, own_settings
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.terminal import Terminal
 
 _YAML_LINE = re.compile(r"[ \t#-].*|[\w.-]+:( .*)?|")
@@ -205,7 +205,7 @@ def _merged_yaml(old: str, new: str) -> str:
 
 _NAMES = [recipe.name for recipe in RECIPES]
 COMMANDS = {
-    "agent": Command(
+    "agent": Subcommand(
         set_up_agent,
         Agents,
         argument("name", nargs="?", choices=_NAMES, metavar="NAME", help=f"one of {', '.join(_NAMES)}"),

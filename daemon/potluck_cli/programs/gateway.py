@@ -24,7 +24,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList
 from potluck_cli.daemon_access import daemon
 from potluck_cli.everyday.chat import wait_until_ready
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 from potluck_cli.terminal import Terminal
 
 _AFTER_RESTART = "Potluck doesn't start by itself after a restart of this computer: potluck autostart --daemon on"
@@ -89,18 +89,18 @@ def _lines(status: GatewayStatus) -> list[str]:
 
 
 _ACTIONS = {
-    "start": Command(
+    "start": Subcommand(
         _start,
         GatewayStatus,
         argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)"),
         argument("--stay", action="store_true", help="keep it running, from now on always"),
     ),
-    "status": Command(_status, GatewayStatus),
-    "stop": Command(_stop, GatewayStatus),
-    "key": Command(
+    "status": Subcommand(_status, GatewayStatus),
+    "stop": Subcommand(_stop, GatewayStatus),
+    "key": Subcommand(
         _key, MadeKey, argument("name", metavar="NAME", help="what you call it, such as the name of the program")
     ),
-    "keys": Command(_keys, KeyList),
-    "revoke": Command(_revoke, KeyList, argument("name", metavar="NAME", help="which one")),
+    "keys": Subcommand(_keys, KeyList),
+    "revoke": Subcommand(_revoke, KeyList, argument("name", metavar="NAME", help="which one")),
 }
 COMMANDS = {"gateway": CommandGroup(__doc__, _ACTIONS)}

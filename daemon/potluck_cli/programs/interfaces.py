@@ -19,7 +19,7 @@ from potluck_control.resources import resource
 from potluck.errors import PotluckError, UsageError
 from potluck.sentences import sentence
 from potluck_cli.daemon_access import daemon
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm_choice import known_swarms
 
 _WAIT_S = 20.0  # a system that has just started may still be starting its daemon
@@ -130,7 +130,7 @@ _NAMES: dict[str, Callable[[], Iterable[str]]] = {"swarms": _swarms, "models": _
 
 
 COMMANDS = {
-    "control": Command(
+    "control": Subcommand(
         control,
         (),
         argument(
@@ -141,7 +141,7 @@ COMMANDS = {
             help="longest wait for the daemon (default: %(default)s)",
         ),
     ),
-    "completions": Command(
+    "completions": Subcommand(
         completions,
         (),
         argument("shell", choices=("bash", "zsh", "fish", *_NAMES), help="your shell, or the names to list"),

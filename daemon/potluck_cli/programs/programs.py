@@ -23,7 +23,7 @@ from potluck.errors import UsageError
 from potluck.formatting import size
 from potluck_cli.daemon_access import daemon
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 from potluck_cli.terminal import Terminal
 
 _PLACES = {"always": ProgramPlace.ALWAYS, "never": ProgramPlace.NEVER, "judge": ProgramPlace.NONE}
@@ -70,10 +70,10 @@ def _page(found: Programs) -> list[str]:
 
 _PROGRAM = argument("app", metavar="PROGRAM", help="the executable's name, as `list` shows it")
 _ACTIONS = {
-    "list": Command(_list, Programs),
-    "always": Command(_place, PlacedProgram, _PROGRAM, summary="always step aside while it runs"),
-    "never": Command(_place, PlacedProgram, _PROGRAM, summary="never step aside for it"),
-    "judge": Command(
+    "list": Subcommand(_list, Programs),
+    "always": Subcommand(_place, PlacedProgram, _PROGRAM, summary="always step aside while it runs"),
+    "never": Subcommand(_place, PlacedProgram, _PROGRAM, summary="never step aside for it"),
+    "judge": Subcommand(
         _place, PlacedProgram, _PROGRAM, summary="remove it from both lists, and judge it by what it does"
     ),
 }

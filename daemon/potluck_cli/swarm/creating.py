@@ -45,7 +45,7 @@ from potluck.protocol.swarm import Swarm, check_revision, check_swarm, new_swarm
 from potluck.sentences import sentence
 from potluck_cli.daemon_access import daemon, hello_or_none, poll_until_done
 from potluck_cli.options import folder_or_name, print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm_choice import add_move, add_names, known_swarms, move_or_stay, own_names
 from potluck_cli.terminal import WaitNotice, say
 
@@ -239,7 +239,7 @@ def _reading(change: ModelChange) -> str | None:
     return None if change.is_done else f"Reading the files of {change.model}"
 
 
-CREATE = Command(
+CREATE = Subcommand(
     _create,
     CreatedSwarm,
     argument("name", metavar="NAME", help="letters, digits, dashes and underscores"),
@@ -261,7 +261,7 @@ CREATE = Command(
     add_names,
     add_move,
 )
-MODEL = Command(
+MODEL = Subcommand(
     _model,
     ModelChange,
     argument("model", metavar="MODEL", nargs="?", help=_MODEL_HELP),

@@ -20,7 +20,7 @@ from potluck.membership.invite import TICKET_LIVES_S, decode_invite
 from potluck_cli.daemon_access import daemon, poll_until_done
 from potluck_cli.everyday.start_stop import ensure_started
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm_choice import add_invite, add_move, move_or_stay, own_names, read_invite, served_swarm
 from potluck_cli.terminal import agrees, say
 from potluck_cli.upkeep.setup import lacks_engine, make_engine
@@ -167,8 +167,8 @@ def _founder_agrees(client: ControlClient, name: str) -> bool:
 
 
 COMMANDS = {
-    "join": Command(join, JoinProgress, add_invite, add_move),
-    "leave": Command(
+    "join": Subcommand(join, JoinProgress, add_invite, add_move),
+    "leave": Subcommand(
         leave,
         Left,
         argument("name", metavar="SWARM", nargs="?", help="a swarm you joined (default: the one you serve)"),

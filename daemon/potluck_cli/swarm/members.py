@@ -1,4 +1,4 @@
-"""`potluck members`: lists, confirms, removes and promotes the people of a swarm; one's own computers and keys.
+"""`potluck members`: lists, confirms, removes and promotes the people of a swarm, and manages own computers and keys.
 
 Show who belongs to a swarm, with their computers, the layers that these serve now, and open invites. People who joined
 are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once,
@@ -36,7 +36,6 @@ import time
 from pathlib import Path
 
 from msgspec import structs
-from potluck_control.methods import members as computers
 from potluck_control.methods import members as methods
 from potluck_control.places import find_places
 
@@ -49,12 +48,12 @@ from potluck_cli.daemon_access import daemon
 from potluck_cli.everyday.ledger import Moved
 from potluck_cli.everyday.start_stop import ensure_started
 from potluck_cli.options import print_result, whole_number
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 from potluck_cli.terminal import Terminal, WaitNotice, agrees, say
 from potluck_cli.upkeep.setup import lacks_engine, make_engine
 
-_LOOK_S = 1.0
-_MOST_NAMED = 3  # most named people who found wrong results
+_POLL_S = 1.0
+_MAX_NAMED = 3  # most named people who found wrong results
 _MAX_NAME, _MAX_DECISIONS = 64, 1_000_000
 _KINDS = {
     "confirm": "confirmed {about}",
@@ -132,9 +131,9 @@ def _reported(found: methods.MembersList) -> list[str]:
     """Return lines about computers that returned wrong results, and what the user can do about each."""
     lines = []
     for each in found.wrong_results:
-        number, names = len(each.found_by), ", ".join(each.found_by[:_MOST_NAMED])
-        if number > _MOST_NAMED:
-            names += f" and {number - _MOST_NAMED} others"
+        number, names = len(each.found_by), ", ".join(each.found_by[:_MAX_NAMED])
+        if number > _MAX_NAMED:
+            names += f" and {number - _MAX_NAMED} others"
         people = f"{number} people ({names})" if number > 1 else names
         confirmed = ", confirmed here" if each.is_confirmed else ""
         whose = "This computer" if each.is_here else f"{each.name}'s {each.machine}"
@@ -197,8 +196,8 @@ def _effects(changed: methods.MembersChanged) -> list[str]:
 def _decisions(args: argparse.Namespace) -> int:
     """List what an admin or enroller decided, numbered for --keep."""
     found = daemon().call(methods.DECISIONS, methods.MemberParams(args.name, swarm=args.swarm))
-    said = (_KINDS.get(each.kind, f"{each.kind} {{about}}").format(about=each.about) for each in found.decisions)
-    lines = [f"{number:5}  {text}" for number, text in enumerate(said, 1)]
+    texts = (_KINDS.get(each.kind, f"{each.kind} {{about}}").format(about=each.about) for each in found.decisions)
+    lines = [f"{number:5}  {text}" for number, text in enumerate(texts, 1)]
     return print_result(args, found, lines or [f"{found.name} decided nothing in {found.swarm}."])
 
 
@@ -216,8 +215,8 @@ def _recovery_code(args: argparse.Namespace) -> int:
 
 def _recover(args: argparse.Namespace) -> int:
     """Become the founder again, with the recovery code."""
-    code = getpass.getpass("Recovery code (it stays hidden): ") if sys.stdin.isatty() else sys.stdin.readline()
-    return _changed(args, daemon().call(methods.RECOVER, methods.RecoveryCode(code.strip(), args.swarm)))
+    code = _read_secret("Recovery code (it stays hidden): ").strip()
+    return _changed(args, daemon().call(methods.RECOVER, methods.RecoveryCode(code, args.swarm)))
 
 
 def _changed(args: argparse.Namespace, changed: methods.MembersChanged) -> int:
@@ -234,27 +233,25 @@ def _add_computer(args: argparse.Namespace) -> int:
     """
     client = daemon()
     if args.confirm:
-        return _changed(
-            args, client.call(computers.CONFIRM_COMPUTER, computers.ConfirmParams(args.confirm, args.swarm))
-        )
-    made = client.call(computers.ADD_COMPUTER, methods.SwarmParams(args.swarm))
+        return _changed(args, client.call(methods.CONFIRM_COMPUTER, methods.ConfirmParams(args.confirm, args.swarm)))
+    made = client.call(methods.ADD_COMPUTER, methods.SwarmParams(args.swarm))
     print_result(args, made, _machine_invite(made))
     if args.json or not sys.stdin.isatty():
         return 0
     asking = ""
     with WaitNotice("Waiting for the other computer"):
         while not asking and time.time() < made.expires_at:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
             asking = client.call(methods.LIST, methods.SwarmParams(made.swarm)).asking
     if not asking:
         raise UsageError("no computer used the invite in time", hint="make another one: potluck members add-computer")
     if not agrees(f"{asking} asks to be one of your computers. Does it show this name?"):
         say("It was not added.")
         return 1
-    return _changed(args, client.call(computers.CONFIRM_COMPUTER, computers.ConfirmParams(asking, made.swarm)))
+    return _changed(args, client.call(methods.CONFIRM_COMPUTER, methods.ConfirmParams(asking, made.swarm)))
 
 
-def _machine_invite(made: computers.MachineInvite) -> list[str]:
+def _machine_invite(made: methods.MachineInvite) -> list[str]:
     until = time.strftime("%H:%M", time.localtime(made.expires_at))
     return [
         "On the other computer, run `potluck join` and enter this, or paste it into the app:",
@@ -286,10 +283,10 @@ def _backup(args: argparse.Namespace) -> int:
     """Write your keys to a file, encrypted with a password."""
     if args.file.exists():
         raise UsageError(f"{args.file} exists already", hint="name another file")
-    password = _password("Password for the backup (it stays hidden): ")
+    password = _read_secret("Password for the backup (it stays hidden): ")
     if sys.stdin.isatty() and getpass.getpass("Once more: ") != password:
         raise UsageError("the two passwords differ")
-    made = daemon().call(computers.BACK_UP, computers.BackupParams(password))
+    made = daemon().call(methods.BACK_UP, methods.BackupParams(password))
     handle = os.open(args.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(base64.b64decode(made.data))
@@ -301,18 +298,19 @@ def _restore(args: argparse.Namespace) -> int:
     """Bring your keys to this computer from a backup."""
     with args.file.open("rb") as file:
         data = file.read(MAX_BACKUP_BYTES)
-    password = _password("Password of the backup (it stays hidden): ")
+    password = _read_secret("Password of the backup (it stays hidden): ")
     if lacks_engine(find_places()):
         make_engine(quiet=args.json)
     ensure_started()
     given = base64.b64encode(data).decode()
-    restored = daemon().call(computers.RESTORE, computers.RestoreParams(given, password))
+    restored = daemon().call(methods.RESTORE, methods.RestoreParams(given, password))
     return print_result(
         args, restored, [f"This computer is yours in {', '.join(restored.swarms)}. See: potluck status"]
     )
 
 
-def _password(prompt: str) -> str:
+def _read_secret(prompt: str) -> str:
+    """Return what the user types without showing it, or a line of standard input."""
     if sys.stdin.isatty():
         return getpass.getpass(prompt)
     return sys.stdin.readline().rstrip("\n")
@@ -324,15 +322,15 @@ _SWARM = argument(
 )
 
 
-def _about_computers(machine_help: str, help: str) -> Command:
+def _about_computers(machine_help: str, summary: str) -> Subcommand:
     """Return the action on a person, or on one of their computers."""
     machine = argument("--machine", type=_name, default="", metavar="NAME", help=machine_help)
-    return Command(_decide, methods.MembersChanged, _PERSON, machine, _SWARM, summary=help)
+    return Subcommand(_decide, methods.MembersChanged, _PERSON, machine, _SWARM, summary=summary)
 
 
 _ACTIONS = {
-    "list": Command(_list, methods.MembersList, _SWARM),
-    "confirm": Command(
+    "list": Subcommand(_list, methods.MembersList, _SWARM),
+    "confirm": Subcommand(
         _decide,
         methods.MembersChanged,
         _PERSON,
@@ -342,7 +340,7 @@ _ACTIONS = {
     ),
     "remove": _about_computers("remove only this computer", "remove a person, or one of their computers"),
     "dismiss": _about_computers("only about this computer", "hide what was reported about a person's computers"),
-    "promote": Command(
+    "promote": Subcommand(
         _promote,
         methods.MembersChanged,
         _PERSON,
@@ -358,7 +356,7 @@ _ACTIONS = {
         ),
         _SWARM,
     ),
-    "demote": Command(
+    "demote": Subcommand(
         _demote,
         methods.MembersChanged,
         _PERSON,
@@ -371,24 +369,24 @@ _ACTIONS = {
         argument("--yes", action="store_true", help="don't ask, even if people lose their place by it"),
         _SWARM,
     ),
-    "decisions": Command(_decisions, methods.Decisions, _PERSON, _SWARM),
-    "end-invite": Command(
+    "decisions": Subcommand(_decisions, methods.Decisions, _PERSON, _SWARM),
+    "end-invite": Subcommand(
         _end_invite, methods.MembersChanged, argument("invite", metavar="ID", help="as the list shows it"), _SWARM
     ),
-    "recovery-code": Command(_recovery_code, methods.RecoveryCode, _SWARM),
-    "recover": Command(_recover, methods.MembersChanged, _SWARM),
-    "add-computer": Command(
+    "recovery-code": Subcommand(_recovery_code, methods.RecoveryCode, _SWARM),
+    "recover": Subcommand(_recover, methods.MembersChanged, _SWARM),
+    "add-computer": Subcommand(
         _add_computer,
-        computers.MachineInvite,
+        methods.MachineInvite,
         argument(
             "--confirm", type=_person, metavar="NAME", help="confirm the computer of this name, which used the invite"
         ),
         _SWARM,
     ),
-    "backup": Command(_backup, Moved, argument("file", type=Path, metavar="FILE", help="must not exist")),
-    "restore": Command(
+    "backup": Subcommand(_backup, Moved, argument("file", type=Path, metavar="FILE", help="must not exist")),
+    "restore": Subcommand(
         _restore,
-        computers.Restored,
+        methods.Restored,
         argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote"),
     ),
 }

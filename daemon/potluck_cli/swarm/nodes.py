@@ -39,7 +39,7 @@ from potluck_cli.options import (
     print_result,
     settings_with_options,
 )
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.swarm_choice import add_swarm, swarm_of
 from potluck_cli.terminal import EXIT_INTERRUPTED, Style, Terminal, WaitNotice, ending_at_once
 
@@ -244,8 +244,8 @@ async def _serve_meeting_point(args: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "serve": Command(serve, tuple(messages.EngineEvent.__subclasses__()), _add_serve_arguments),
-    "bootstrap": Command(
+    "serve": Subcommand(serve, tuple(messages.EngineEvent.__subclasses__()), _add_serve_arguments),
+    "bootstrap": Subcommand(
         bootstrap,
         Meeting,
         partial(add_node, port=_MEETING_PORT),

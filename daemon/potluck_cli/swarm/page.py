@@ -161,7 +161,7 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
     try:
         done, _ = await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
         if reading in done:
-            reading.result()  # raises what no further try would help against
+            reading.result()  # raises an error that no retry would cure
     finally:
         await cancel_and_wait(reading, stopping)
         server.close()

@@ -44,14 +44,16 @@ class Hour(Struct, frozen=True):
     complete: int = 0  # readings in which every block was served
     servers: int = 0
     answer_tps: float = 0.0
-    timed: int = 0  # readings that knew the speed of an answer
+    timed: int = 0  # readings with a known speed of an answer
 
     @property
     def mean_servers(self) -> float:
+        """Return the mean number of servers."""
         return self.servers / max(self.readings, 1)
 
     @property
     def mean_answer_tps(self) -> float:
+        """Return the mean speed of an answer; 0 if it was never known."""
         return self.answer_tps / max(self.timed, 1)
 
 
@@ -93,7 +95,7 @@ def kept_page(folder: Path, prefix: str) -> CheckedFile[PageHistory]:
     return state_file(folder / f"page-{name}.json", PageHistory)
 
 
-MARK = b"<!doctype html><!-- the page of a Potluck swarm -->"  # how a page is known again
+MARK = b"<!doctype html><!-- the page of a Potluck swarm -->"  # identifies a file as such a page
 REFRESH_S = 60
 _MOST_SERVERS = 1000  # rows of the table
 _ROWS = 50  # rows in one part of the table

@@ -42,7 +42,7 @@ from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck.protocol.swarm import check_swarm
 from potluck_cli.daemon_access import daemon, hello_or_none, with_own_daemon
 from potluck_cli.options import parse_duration, print_result, whole_number
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 from potluck_cli.swarm.creating import CREATE, MODEL, found_or_new_invite, make_public
 from potluck_cli.swarm.overview import SwarmOverview, overview_lines, read_swarm
 from potluck_cli.swarm.page import PublishedPage, add_page_arguments, make_page
@@ -180,8 +180,8 @@ def _show(args: argparse.Namespace) -> int:
 
 _ACTIONS = {
     "create": CREATE,
-    "join": Command(_join, schema.Joined, add_invite, add_move),
-    "invite": Command(
+    "join": Subcommand(_join, schema.Joined, add_invite, add_move),
+    "invite": Subcommand(
         _invite,
         schema.SwarmInvite,
         _add_name,
@@ -199,9 +199,9 @@ _ACTIONS = {
             help="make the swarm public, or let another 10,000 people into a public one",
         ),
     ),
-    "list": Command(_list, Swarms),
-    "show": Command(_show, SwarmOverview, _add_name),
-    "page": Command(make_page, PublishedPage, _add_name, add_page_arguments),
+    "list": Subcommand(_list, Swarms),
+    "show": Subcommand(_show, SwarmOverview, _add_name),
+    "page": Subcommand(make_page, PublishedPage, _add_name, add_page_arguments),
     "model": MODEL,
 }
 COMMANDS = {"swarm": CommandGroup(__doc__, _ACTIONS)}

@@ -35,7 +35,7 @@ from potluck.errors import UsageError
 from potluck.sentences import Sentence
 from potluck_cli.daemon_access import daemon, hello_or_none
 from potluck_cli.options import print_result, require_folders
-from potluck_cli.parser import Command, CommandGroup, argument
+from potluck_cli.parser import CommandGroup, Subcommand, argument
 from potluck_cli.terminal import Terminal, say
 
 
@@ -191,10 +191,10 @@ _VALUE = argument(
     help="separate several texts by commas; numbers may have a unit: 6GB, 80 °C, 20 Mbit/s",
 )
 _ACTIONS = {
-    "list": Command(_list, ConfigPage),
-    "get": Command(_get, ConfigPage, _KEY),
-    "set": Command(_set, ConfigPage, _KEY, _VALUE),
-    "unset": Command(_unset, ConfigPage, _KEY),
-    "edit": Command(_edit, ConfigPage),
+    "list": Subcommand(_list, ConfigPage),
+    "get": Subcommand(_get, ConfigPage, _KEY),
+    "set": Subcommand(_set, ConfigPage, _KEY, _VALUE),
+    "unset": Subcommand(_unset, ConfigPage, _KEY),
+    "edit": Subcommand(_edit, ConfigPage),
 }
 COMMANDS = {"config": CommandGroup(__doc__, _ACTIONS)}

@@ -1,4 +1,4 @@
-"""Tells what happened and what is wrong: `potluck history`, `logs`, `doctor` and `diag`."""
+"""Finds what is wrong, and writes a report for helpers: `potluck doctor` and `potluck diag`."""
 
 from __future__ import annotations
 
@@ -7,61 +7,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.api import schema
-from potluck_control.logs import log_tail
 from potluck_control.methods.health import Bundle, Finding, Severity
 from potluck_control.places import find_places
-from potluck_control.states import State
 from potluck_daemon.doctor.bundle import create_bundle, fill_bundle, words_of_person
 from potluck_daemon.doctor.checks import examine, read_scene
 from potluck_daemon.host.owner import drop_root
 
-from potluck_cli.daemon_access import daemon, hello_or_none, status_or_reason
-from potluck_cli.options import parse_duration, positive, print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.daemon_access import status_or_reason
+from potluck_cli.options import print_result
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.terminal import Style, Terminal, WaitNotice
-
-
-def history(args: argparse.Namespace) -> int:
-    """List what the daemon did, when and why.
-
-    List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for
-    what.
-
-      potluck history
-      potluck history --since 12h --state yielded
-      potluck history --words blender
-      potluck history -n 200 --json
-    """
-    wanted = schema.HistoryParams(
-        limit=min(args.limit, 1000),
-        since=time.time() - args.since if args.since is not None else None,
-        states=tuple(map(State, args.state)),
-        words=args.words[:200],
-    )
-    found = daemon().call(schema.HISTORY, wanted).transitions
-    rows = [(time.strftime("%a %d %b %H:%M:%S", time.localtime(item.at)), item.state, str(item.text)) for item in found]
-    return print_result(args, schema.HistoryPage(found), Terminal().table(("WHEN", "STATE", "WHY"), rows))
-
-
-def logs(args: argparse.Namespace) -> int:
-    """Print the daemon's log, also while the daemon is down.
-
-    Print the newest lines of the daemon's log, which includes the engine's output. Prompts, tokens and keys are
-    never logged.
-
-      potluck logs
-      potluck logs -n 1000
-    """
-    lines = _lines(min(args.lines, 2000))
-    return print_result(args, schema.Logs(str(find_places().log_file), lines), lines)
-
-
-def _lines(count: int) -> tuple[str, ...]:
-    if hello_or_none() is None:
-        return log_tail(find_places().log_file, count)
-    return daemon().call(schema.LOGS, schema.LogsParams(count)).lines
-
 
 _MARKS = {
     Severity.OK: ("✓", Style.GREEN),
@@ -127,27 +82,8 @@ def diag(args: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "history": Command(
-        history,
-        schema.HistoryPage,
-        argument("-n", type=positive, default=20, metavar="N", dest="limit", help="how many (default: 20)"),
-        argument("--since", metavar="TIME", type=parse_duration, help="only the last 30m, 12h, 2d, ..."),
-        argument(
-            "--state",
-            action="append",
-            choices=[str(state) for state in State if state is not State.UNKNOWN],
-            default=[],
-            help="only changes to this state; repeatable",
-        ),
-        argument("--words", default="", help="only lines that contain all of these words"),
-    ),
-    "logs": Command(
-        logs,
-        schema.Logs,
-        argument("-n", type=positive, default=100, metavar="N", dest="lines", help="how many (default: 100)"),
-    ),
-    "doctor": Command(doctor, DoctorReport),
-    "diag": Command(
+    "doctor": Subcommand(doctor, DoctorReport),
+    "diag": Subcommand(
         diag,
         Bundle,
         argument("--output", metavar="FILE", type=Path, help="default: potluck-diag-DATE.zip here"),

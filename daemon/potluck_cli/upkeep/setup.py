@@ -26,7 +26,7 @@ from potluck.errors import UsageError
 from potluck.formatting import size
 from potluck.sentences import Sentence
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.terminal import Steps, Terminal
 from potluck_cli.upkeep.diagnosis import finding_lines
 
@@ -143,7 +143,7 @@ def _line(what: str, is_on: bool, when: str, problem: Sentence) -> str:
 
 
 COMMANDS = {
-    "setup": Command(
+    "setup": Subcommand(
         setup,
         SetupState,
         argument("--check", action="store_true", help="only show what fits this machine and what is in the way"),
@@ -157,7 +157,7 @@ COMMANDS = {
         argument("--wheels", type=Path, metavar="DIR", help="read all packages from this folder, without a network"),
         argument("--rollback", action="store_true", help="return to the previous environment"),
     ),
-    "autostart": Command(
+    "autostart": Subcommand(
         autostart,
         LoginStart,
         argument("--app", choices=("on", "off"), help="whether the tray app starts"),

@@ -26,7 +26,7 @@ from potluck.protocol.codec import decode
 from potluck.sentences import Sentence, sentence
 from potluck_cli.everyday.start_stop import Drained
 from potluck_cli.options import print_result
-from potluck_cli.parser import Command, argument
+from potluck_cli.parser import Subcommand, argument
 from potluck_cli.terminal import Steps, say
 
 
@@ -140,7 +140,7 @@ def _potluck(versions: Versions, *words: str) -> bytes:
 
 
 COMMANDS = {
-    "update": Command(
+    "update": Subcommand(
         update,
         Updated,
         argument("--check", action="store_true", help="only show what is offered"),

@@ -125,6 +125,7 @@ class SocketLine:
 
     @contextlib.contextmanager
     def connection(self, timeout_s: float) -> Iterator[io.BufferedRWPair]:
+        """Connect to the socket for one request. Raises DaemonAwayError, UsageError."""
         require_short(self._path)
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -17,7 +17,7 @@ from pathlib import Path
 LOOK_S = 0.5  # the interval between two checks of a `HangWatch`
 STOPPED = "Tt"  # states of a process that a signal or a debugger stopped
 
-_STOPPED_S = 1.5  # the status of the second before may be a little late
+_STOPPED_S = 1.5  # the last status may be a little late
 _ASLEEP_S = 2.0
 _BUSY_S = 20.0
 _UNKNOWN_S = 10.0

@@ -25,6 +25,8 @@ class Empty(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Method(Generic[P, R]):
+    """A method of the control API, by the name that travels."""
+
     name: str
     params: type[P]
     result: type[R]

@@ -178,6 +178,8 @@ class Transition(Struct, frozen=True):
 
 
 class HelloParams(Struct, frozen=True):
+    """A client's greeting."""
+
     client: str = ""  # name, for the log
     api: int = API_VERSION
     version: str = ""  # version of the client's program
@@ -254,6 +256,8 @@ class CreateParams(Struct, frozen=True):
 
 
 class Joined(Struct, frozen=True):
+    """A swarm that was joined or created."""
+
     name: str
     model: str
 
@@ -297,14 +301,20 @@ class HistoryParams(Struct, frozen=True):
 
 
 class HistoryPage(Struct, frozen=True):
+    """Changes of state, as many as were asked for."""
+
     transitions: tuple[Transition, ...]  # oldest first
 
 
 class LogsParams(Struct, frozen=True):
+    """The number of lines to read."""
+
     lines: Annotated[int, Meta(ge=1, le=2000)] = 100
 
 
 class Logs(Struct, frozen=True):
+    """The last lines of the daemon's log."""
+
     path: str
     lines: tuple[str, ...]
 

@@ -104,6 +104,8 @@ class Group(Struct, frozen=True):
 
 
 class EarningsGroups(Struct, frozen=True):
+    """Sums by model or by person."""
+
     groups: tuple[Group, ...]  # largest earned plus received first
 
 

@@ -20,6 +20,8 @@ class SwarmParams(Struct, frozen=True):
 
 
 class MemberMachine(Struct, frozen=True):
+    """A person's computer."""
+
     name: str
     peer_id: str
 
@@ -236,6 +238,8 @@ class ConfirmParams(Struct, frozen=True):
 
 
 class BackupParams(Confidential, frozen=True):
+    """The password of a backup to make."""
+
     password: _Password
 
 
@@ -246,6 +250,8 @@ class Backup(Confidential, frozen=True):
 
 
 class RestoreParams(Confidential, frozen=True):
+    """A backup and its password."""
+
     data: str
     password: _Password
 
@@ -255,6 +261,8 @@ class RestoreParams(Confidential, frozen=True):
 
 
 class Restored(Struct, frozen=True):
+    """The swarms whose keys were restored."""
+
     swarms: tuple[str, ...]
 
 

@@ -58,7 +58,7 @@ class InviteReach(StrEnum):
     OTHERS = "others"  # only other computers that the invite names have public addresses
     NEARBY = "nearby"  # all addresses are of the local network
     HERE = "here"  # all addresses are of this computer alone, as they should be
-    NOWHERE = "nowhere"  # likewise, because this computer has no network
+    NOWHERE = "nowhere"  # all addresses are of this computer, because it has no network
 
 
 class Contact(Struct, frozen=True):

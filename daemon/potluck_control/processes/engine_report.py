@@ -24,7 +24,7 @@ class EngineMetrics(Struct, frozen=True):
     """Counts since the engine started or came back, and some figures of the present moment ("now")."""
 
     decode_tokens: int = 0
-    prefill_tokens: int = 0  # without those of kept prefixes
+    prefill_tokens: int = 0  # excludes tokens of kept prefixes
     shared_tokens: int = 0  # tokens of kept prefixes, which needed no computing
     forward_tokens: int = 0
     backward_tokens: int = 0

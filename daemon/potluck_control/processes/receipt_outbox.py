@@ -31,12 +31,14 @@ class ReceiptOutbox:
         self._file = self._open()
 
     def append(self, booking: Booking) -> None:
+        """Write a receipt, to a new file if the present one is large. Raises OSError."""
         if os.fstat(self._file).st_size >= _MUCH_BYTES:
             full, self._file = self._file, self._open()
             os.close(full)
         os.write(self._file, f"{booking.receipt.hex()} {booking.person}\n".encode())
 
     def close(self) -> None:
+        """Close the file, so that the daemon can read it."""
         os.close(self._file)
 
     def _open(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from potluck_gateway.answers.syntax import NEVER
 
-OPEN, SHUT = "\ufdd0", "\ufdd1"  # around a token of its own; they are no letters, so no text has them
+OPEN, SHUT = "\ufdd0", "\ufdd1"  # stand around a special token; noncharacters, which no text has
 _UNMARKED = str.maketrans("", "", OPEN + SHUT + NEVER)
 NO_MATCH = re.compile("(?!)")
 _MOST_BETWEEN = 512  # letters between the values of arguments, in which one begins
@@ -49,6 +49,7 @@ class JsonArguments:
 
     @property
     def json(self) -> str:
+        """Return the JSON that was made so far."""
         return "".join(self._made)
 
     def add(self, text: str) -> None:

@@ -25,7 +25,7 @@ from potluck.errors import CheckpointError, UsageError
 from potluck_gateway.exchange import ContextLengthError, Sampling
 
 _SMALLEST_TOP_P = 1e-6  # 0 means the best token alone
-_SORTED = 1024  # tokens; what is more likely than all others together is nearly always among them
+_SORTED = 1024  # tokens; nearly always they include all likely ones
 _COLDEST = 1e-5  # a lower temperature is greedy, as in vLLM: the quotients would not fit into float32
 _SEED_BYTES = 7
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # SplitMix64's constant as int64, like the two factors
@@ -133,6 +133,7 @@ class TextTokenizer:
         return tokens
 
     def decode(self, tokens: list[int]) -> str:
+        """Return the text of tokens, without special ones."""
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
     def pieces(self, tokens: list[int]) -> list[str]:
@@ -270,7 +271,7 @@ class DrawToken(LogitsProcessor):  # type: ignore[misc]
         noise = _noise(self._seed, position, torch.cat([tokens, torch.tensor([size, size + 1])]))
         counted = torch.cat([best.double(), (1 - best.double().sum(0, keepdim=True)).clamp(min=0)])
         raced, until = counted / noise[:-1], chances.index_fill(0, tokens, 0.0).cumsum(0, dtype=torch.float64)
-        place = int((raced if until[-1] else raced[:-1]).argmax())  # a sum may be rounded below 1
+        place = int((raced if until[-1] else raced[:-1]).argmax())  # the sum may be rounded below 1
         if place < len(tokens):
             return int(tokens[place])
         return int(torch.searchsorted(until, (-noise[-1]).exp() * until[-1], right=True).clamp(max=size - 1))

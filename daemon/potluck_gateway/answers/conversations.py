@@ -55,6 +55,7 @@ class Conversation:
     kept_at: float = 0.0
 
     def close(self) -> None:
+        """Close the session."""
         self.opened.__exit__(None, None, None)
 
 
@@ -65,7 +66,7 @@ class Conversations:
         self._model = model
         self._max_kept = max_kept
         self._keep_s = keep_s
-        self._kept: list[Conversation] = []  # the one kept last is at the end
+        self._kept: list[Conversation] = []  # the newest is last
         self._lock = threading.Lock()
         self._has_closer = False  # a thread closes old sessions
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 _UPDATE_S = 5.0
 _RETRY_S = 300.0  # the wait after memory was short or the model couldn't be loaded
-_RESERVE = 1.5  # times what others are left
+_RESERVE = 1.5  # factor on the memory that others are left
 
 
 @dataclass(slots=True, eq=False)
@@ -38,10 +38,10 @@ class _DraftedModel:
     """A loaded model for which another one may draft."""
 
     model: Any
-    swarm: Swarm  # its identity
+    swarm: Swarm  # the swarm without its addresses and draft
     draft: Draft | None
     drafting: DraftModel | None = None
-    not_before_s: float = 0.0  # monotonic
+    not_before_s: float = 0.0  # monotonic clock
     problem: str = ""  # the last logged problem
 
 
@@ -59,7 +59,7 @@ class DraftModels:
         self._is_allowed = is_allowed
         self._spare = spare
         self._models: list[_DraftedModel] = []
-        self._lock = threading.Lock()  # held to change any of these, not to load
+        self._lock = threading.Lock()  # held while any of these changes, not while a model is loaded
         self._changed = threading.Event()
 
     def start(self) -> None:
@@ -135,7 +135,7 @@ class DraftModels:
             drafted.problem = str(error)
         with self._lock:
             drafted.drafting = loaded
-            if loaded is None:  # another that was named meanwhile need not wait
+            if loaded is None:  # a draft that was named meanwhile need not wait
                 drafted.not_before_s = time.monotonic() + _RETRY_S if drafted.draft == draft else 0.0
             elif self._is_allowed and drafted in self._models and drafted.draft == draft:
                 drafted.model.draft_with(loaded)

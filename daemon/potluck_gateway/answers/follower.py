@@ -77,7 +77,7 @@ class AnswerFollower:
         self._grammar = grammar
         self._scorer = scorer
         self._held = ""  # text that may become a stop text
-        self._num_letters = 0  # letters of the text so far, with those
+        self._num_letters = 0  # letters of the text so far, held ones included
         self._scores: list[TokenScore] = []  # scores of text that was not passed on yet
         self.texts: dict[PartKind, list[str]] = {kind: [] for kind in PartKind}
         self.scores: list[TokenScore] = []

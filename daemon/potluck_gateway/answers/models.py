@@ -48,6 +48,7 @@ class OfferedModels:
             future.add_done_callback(_close)
 
     def names(self) -> list[str]:
+        """Return the names of all models, the default first."""
         return list(self._swarms)
 
     def find(self, wanted: str | None) -> str:

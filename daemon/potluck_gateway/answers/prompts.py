@@ -50,7 +50,7 @@ class Prepared:
     """
 
     tokens: torch.Tensor
-    form: AnswerSyntax = PLAIN
+    syntax: AnswerSyntax = PLAIN
     thinks: bool = False
 
 
@@ -103,9 +103,9 @@ class Prompts:
                 continue
             needed = _must_appear(request, is_native=is_native)
             if all(text in rendered or dumps(text, ensure_ascii=False)[1:-1] in rendered for text in needed):
-                form = known if is_native else replace(known, calls=GENERIC.calls)
-                is_opened = not request.continues and opens_thinking(form, rendered)
-                return Prepared(self.encode(rendered, is_rendered=True), form, is_opened)
+                syntax = known if is_native else replace(known, calls=GENERIC.calls)
+                is_opened = not request.continues and opens_thinking(syntax, rendered)
+                return Prepared(self.encode(rendered, is_rendered=True), syntax, is_opened)
         raise first or UsageError("the model's chat template leaves out a part of this conversation")
 
     def encode(self, prompt: Prompt, *, is_rendered: bool = False, is_cut: bool = False) -> torch.Tensor:

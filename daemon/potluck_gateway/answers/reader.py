@@ -1,7 +1,7 @@
 """Reads an answer into thinking, text and calls while it is written. Pure.
 
-Tokens of their own stand between two marks in what is read, and so do they in the tags that are looked for. So a tag
-that is a token is never found in plain text, and one that is none is found however it comes in pieces.
+Special tokens stand between two marks, both in the text that is read and in the tags that are searched for. So a tag
+that is a special token is never found in plain text, and any other tag is found however it comes in pieces.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _OBJECT = rf'\{{\s*(?:{_MEMBER})*?"(?:tool_)?name"\s*:\s*"NAME"\s*,\s*"(?:argume
 
 
 class _State(Enum):
+    """The part of an answer that is being read."""
+
     TEXT = auto()
     THINKING = auto()
     HEAD = auto()  # the beginning of what may be a call
@@ -46,18 +48,18 @@ _MODES = {
 }
 
 
-class _Layout:
-    """The patterns of all tags: what is the same for all answers with one tokenizer and tools of the same names."""
+class _TagPatterns:
+    """The patterns of all tags, the same for all answers with one tokenizer and tools of the same names."""
 
-    def __init__(self, form: AnswerSyntax, names: tuple[str, ...], special: tuple[str, ...]) -> None:
-        calls = form.calls if names and form.calls is not None else CallSyntax(())
-        self._tokens = any_of(one for one in special if len(one) > 2 and any(one in tag for tag in form.tags))
+    def __init__(self, syntax: AnswerSyntax, names: tuple[str, ...], special: tuple[str, ...]) -> None:
+        calls = syntax.calls if names and syntax.calls is not None else CallSyntax(())
+        self._tokens = any_of(one for one in special if len(one) > 2 and any(one in tag for tag in syntax.tags))
         self.is_tag = self._tokens.fullmatch
-        self.text_tags = "" if form.calls is None else " ".join(form.calls.tags)  # they are text where no call can be
-        self.opens = self._marked(form.thinking[0]) + form.label
-        self.closes = self._marked(form.thinking[1])
+        self.text_tags = "" if syntax.calls is None else " ".join(syntax.calls.tags)  # text where no call can be
+        self.opens = self._marked(syntax.thinking[0]) + syntax.label
+        self.closes = self._marked(syntax.thinking[1])
         self.channel_text = self._marked(CHANNEL_TEXT)
-        self.headers = [self._marked(tag) for tag in (*CHANNEL_BEGINS, *CHANNEL_ENDS) if form.has_channels]
+        self.headers = [self._marked(tag) for tag in (*CHANNEL_BEGINS, *CHANNEL_ENDS) if syntax.has_channels]
         ends = self.headers or [self._marked(tag) for tag in (calls.ends,) if tag]
         self.ends = any_of([*ends, _OVER])
         self.never = any_of([_OVER, *(end for end in ends if end[0] == OPEN)])  # tags that no value contains
@@ -85,14 +87,14 @@ class _Layout:
         return self._tokens.sub(lambda token: f"{OPEN}{token[0]}{SHUT}", text)
 
 
-_layout = lru_cache(maxsize=32)(_Layout)
+_patterns_of = lru_cache(maxsize=32)(_TagPatterns)
 
 
 class AnswerReader:
     """Splits an answer into parts. It holds back text that may begin a tag, or a call of a tool."""
 
     def __init__(
-        self, form: AnswerSyntax, tools: Tools | None, *, special: Collection[str] = (), thinks: bool = False
+        self, syntax: AnswerSyntax, tools: Tools | None, *, special: Collection[str] = (), thinks: bool = False
     ) -> None:
         """Start at the beginning of an answer.
 
@@ -101,19 +103,19 @@ class AnswerReader:
             thinks: the prompt has begun the thinking.
         """
         self._tools = {} if tools is None else {tool.name: tool for tool in tools.offered}
-        self._layout = _layout(form, tuple(self._tools), tuple(special))
-        self.is_tag = self._layout.is_tag  # tells whether a token with this text is, or is in, a tag
+        self._patterns = _patterns_of(syntax, tuple(self._tools), tuple(special))
+        self.is_tag = self._patterns.is_tag  # returns whether a token with this text is a tag or part of one
         self._is_single = tools is not None and not tools.is_parallel
-        self._state = _State.HEADER if form.has_channels else _State.THINKING if thinks else _State.TEXT
+        self._state = _State.HEADER if syntax.has_channels else _State.THINKING if thinks else _State.TEXT
         self._rest = ""  # not read yet
-        self._stripped = _BLANKS if thinks else "\n" if form.thinks else ""  # what may not begin the next part
+        self._stripped = _BLANKS if thinks else "\n" if syntax.thinks else ""  # stripped from the next part
         self._has_parts = self._has_text = False
         self._is_ended = self._is_cut = False
         self._written: list[str] = []  # what was read of a call, with the white space before it
         self._scanned = 0  # letters of a call that is one object
         self._call = ToolCall("", "", "")
-        self._arguments = JsonArguments(self._layout.ends)  # the arguments of the current call
-        self._is_closed = False  # the tag after the last call has come
+        self._arguments = JsonArguments(self._patterns.ends)  # the arguments of the current call
+        self._is_closed = False  # the tag after the last call was read
         self.calls: tuple[ToolCall, ...] = ()
 
     @property
@@ -150,7 +152,7 @@ class AnswerReader:
 
     def _tags(self) -> list[str]:
         """Return the tags that mean something where the answer is now."""
-        at = self._layout
+        at = self._patterns
         if at.headers:
             return at.headers
         if self._state is _State.THINKING:
@@ -159,7 +161,7 @@ class AnswerReader:
         return [*(tag for tag in (at.opens, at.closes) if is_first or tag[0] == OPEN), *at.begins]
 
     def _read_text(self) -> Iterator[AnswerPart]:
-        at = self._layout
+        at = self._patterns
         is_first = self._state is _State.TEXT and not self._has_text
         if is_first and at.is_bare and self._rest.lstrip()[:1] in ("{", "["):
             self._expect_call()
@@ -187,14 +189,14 @@ class AnswerReader:
         if self._is_ended and not self._is_cut:
             return 0
         partial = held(self._rest, tags)
-        if self._state is _State.TEXT and not self._layout.begins:
+        if self._state is _State.TEXT and not self._patterns.begins:
             return partial
         whole = self._rest[: len(self._rest) - partial]
         return partial + min(len(whole) - len(whole.rstrip(_BLANKS)), _MOST_BLANKS)
 
     def _text_part(self, text: str) -> Iterator[AnswerPart]:
         kind = PartKind.THINKING if self._state is _State.THINKING else PartKind.TEXT
-        shown = self._layout.text_tags
+        shown = self._patterns.text_tags
         text = _TOKEN.sub(lambda token: token[1] if token[1] in shown else "", text).lstrip(self._stripped)
         if text:
             self._stripped, self._has_parts = "", True
@@ -203,11 +205,11 @@ class AnswerReader:
 
     def _read_header(self) -> Iterator[AnswerPart]:
         """Read the header of a message in a channel."""
-        header, is_whole, rest = self._rest.partition(self._layout.channel_text)
+        header, is_whole, rest = self._rest.partition(self._patterns.channel_text)
         if is_whole:
             self._rest, self._stripped = rest, _BLANKS
             self._state = _State.THINKING if "analysis" in header else _State.TEXT
-            if (recipient := self._layout.recipient.search(plain(header))) is not None:
+            if (recipient := self._patterns.recipient.search(plain(header))) is not None:
                 self._expect_call()
                 self._rest = f"{recipient[1]} {rest}"
         elif self._is_ended:
@@ -219,11 +221,11 @@ class AnswerReader:
 
     def _expect_call(self, blank: str = "") -> None:
         self._state, self._written = _State.HEAD, [blank]
-        self._arguments, self._scanned = JsonArguments(self._layout.ends, self._layout.quote), 0
+        self._arguments, self._scanned = JsonArguments(self._patterns.ends, self._patterns.quote), 0
 
     def _read_head(self) -> Iterator[AnswerPart]:
         """Read a call up to its arguments."""
-        at = self._layout
+        at = self._patterns
         place = len((at.lead.match(self._rest) or [""])[0])
         head = at.head.match(self._rest, place) if self._scanned < _HEAD_LETTERS else None
         if head is None:
@@ -243,7 +245,7 @@ class AnswerReader:
 
     def _read_reordered(self, place: int) -> Iterator[AnswerPart]:
         """Wait for an object that does not begin with its name, and read it as if it did."""
-        at, rest = self._layout, self._rest[place:]
+        at, rest = self._patterns, self._rest[place:]
         begun = "".join(rest[:_HEAD_LETTERS].split())[: len(_BARE)]
         is_over = at.is_bare and not _BARE.startswith(begun.lstrip("["))
         if rest[:1] == "{":
@@ -291,7 +293,7 @@ class AnswerReader:
 
     def _break_off(self) -> Iterator[AnswerPart]:
         """Yield the rest of broken arguments as it is. The call stands, because its first part is out already."""
-        end = self._layout.ends.search(self._rest)
+        end = self._patterns.ends.search(self._rest)
         size = end.start() if end else len(self._rest) if self._is_ended else max(0, len(self._rest) - _MOST_BLANKS)
         piece = plain(self._rest[:size])
         self._arguments.add(piece)
@@ -304,11 +306,11 @@ class AnswerReader:
     def _end_call(self) -> None:
         self.calls = (*self.calls, replace(self._call, arguments=self._arguments.json))
         self._stripped, self._has_parts, self._is_closed = _BLANKS, True, False
-        self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
+        self._state = _State.TEXT if self._patterns.headers else _State.BETWEEN
 
     def _read_after_call(self) -> Iterator[AnswerPart]:
         """Read what follows the arguments of a call: its end, the next call, or text."""
-        at = self._layout
+        at = self._patterns
         noise = None if self._is_closed else _NOISE.match(self._rest)
         self._rest = self._rest.lstrip(_BLANKS) if noise is None else self._rest[noise.end() :]
         after = any_of(at.afters).match(self._rest)

@@ -65,7 +65,7 @@ class SwarmChat:
         tokens: list[int] = prepared.tokens[0].tolist()
         grammar = self._grammar(request, prepared)
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
-        reader = AnswerReader(prepared.form, request.tools, special=self._text.added.values(), thinks=prepared.thinks)
+        reader = AnswerReader(prepared.syntax, request.tools, special=self._text.added.values(), thinks=prepared.thinks)
         follower = AnswerFollower(
             self._text,
             request.stop,
@@ -187,15 +187,15 @@ class SwarmChat:
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
         """Return the grammar of the answer, if the request has one. A forced call leaves no room for a text."""
-        form, numbers = prepared.form, {text: number for number, text in self._text.added.items()}
-        if form.calls is not None and request.tools is not None and request.tools.must_call:
+        syntax, numbers = prepared.syntax, {text: number for number, text in self._text.added.items()}
+        if syntax.calls is not None and request.tools is not None and request.tools.must_call:
             tools = [replace(tool, parameters=closed(tool.parameters)) for tool in request.tools.must_call]
-            grammar = self._grammars.of_call(call_grammar(tools, form.calls, numbers))
+            grammar = self._grammars.of_call(call_grammar(tools, syntax.calls, numbers))
         elif request.schema is not None:
             grammar = self._grammars.of_text(request.schema)
         else:
             return None
-        begins = (form.thinking[0], *(form.calls.begins_with if form.calls is not None and request.tools else ()))
+        begins = (syntax.thinking[0], *(syntax.calls.begins_with if syntax.calls is not None and request.tools else ()))
         grammar.openings = [numbers[tag] for tag in begins if tag in numbers]
         return grammar
 

@@ -17,7 +17,7 @@ from potluck_gateway.exchange import Tool, ToolCall, Tools
 
 CHANNEL_BEGINS, CHANNEL_TEXT = ("<|start|>", "<|channel|>"), "<|message|>"  # around the header of a part
 CHANNEL_ENDS = ("<|end|>", "<|call|>", "<|return|>")
-NEVER = "\ufdd2"  # is no letter, so no text has it
+NEVER = "\ufdd2"  # a noncharacter, which no text has
 COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
 _TAG = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 
@@ -48,6 +48,7 @@ class CallSyntax:
 
     @property
     def tags(self) -> frozenset[str]:
+        """Return all tags of calls."""
         written = _TAG.findall("".join((*self.begins, *(self.pair or ()))))
         return frozenset(filter(None, (self.before, self.after, self.ends, self.quote, *written)))
 
@@ -64,7 +65,7 @@ class AnswerSyntax:
 
     Attributes:
         thinking: the tags around it. `label`: what follows the first one.
-        calls: None if its template knows no form of them that is known here.
+        calls: None if its template has no syntax of calls that is known here.
         has_channels: each part has a header that says what it is, as in gpt-oss.
         thinks: whether template or tokenizer have the tags of thinking.
     """
@@ -100,7 +101,7 @@ def _gemma_calls(begin: str, end: str, quote: str) -> CallSyntax:
 
 
 _HERMES = _json_calls("<tool_call>", "</tool_call>")
-_ROWS: tuple[tuple[str, CallSyntax], ...] = (  # a pattern of what a template has, and the calls that it teaches
+_ROWS: tuple[tuple[str, CallSyntax], ...] = (  # a pattern in a template, and the calls that the template teaches
     (
         r"(?s)<\|channel\|>.*commentary|commentary.*<\|channel\|>",
         CallSyntax(("<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>",), "<|call|>"),
@@ -177,9 +178,9 @@ def _calls_of(template: str) -> CallSyntax | None:
     return next((calls for mark, calls in _ROWS if re.search(mark, template)), None)
 
 
-def opens_thinking(form: AnswerSyntax, prompt: str) -> bool:
+def opens_thinking(syntax: AnswerSyntax, prompt: str) -> bool:
     """Return whether a prompt ends with the beginning of thinking."""
-    return not form.has_channels and prompt.rstrip().endswith(form.thinking[0] + form.label)
+    return not syntax.has_channels and prompt.rstrip().endswith(syntax.thinking[0] + syntax.label)
 
 
 def describe_tools(tools: Tools) -> str:

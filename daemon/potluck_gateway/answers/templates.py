@@ -33,6 +33,8 @@ _MOST_FILES = 1 << 16  # most files that the parent may have open
 
 @dataclass(frozen=True, slots=True)
 class TemplateLimits:
+    """Limits of rendering a template once."""
+
     compute_s: int = 5  # templates take milliseconds
     wait_s: float = 30.0  # long enough for a busy machine
     more_bytes: int = 1 << 30  # memory beyond what this process has already

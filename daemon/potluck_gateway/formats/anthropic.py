@@ -118,6 +118,8 @@ def _shown(block: dict[str, Any]) -> dict[str, Any]:
 
 
 class MessageFormat(BlockFormat):
+    """Writes an answer as one of Anthropic's messages."""
+
     def __init__(self, model: str, request: ChatRequest) -> None:
         self.blocks = []
         self._message = {"id": new_id("msg"), "type": "message", "role": "assistant", "model": model}

@@ -123,6 +123,8 @@ def _details(facts: ModelFacts | None) -> dict[str, Any]:
 
 
 class OllamaFormat(AnswerFormat):
+    """Writes an answer of Ollama's chat or generate, a JSON object a line."""
+
     media_type = LINES
 
     def __init__(self, model: str, _: ChatRequest, *, is_chat: bool) -> None:

@@ -47,6 +47,7 @@ class ChoiceFields(reading.SharedFields, kw_only=True):
     with_details: bool = False
 
     def shared(self) -> dict[str, Any]:
+        """Return the fields of ChatRequest that these say."""
         return reading.SharedFields.shared(self) | {
             "num_choices": self.n,
             "stop_tokens": self.stop_token_ids,
@@ -92,9 +93,11 @@ class ChoiceFormat(AnswerFormat, Protocol):
         return b"".join(ends) + counts + _STREAM_END
 
     def chunk(self, index: int, content: dict[str, Any]) -> bytes:
+        """Return the chunk of a choice that goes on."""
         return self.event([{"index": index, **content, "finish_reason": None}])
 
     def event(self, choices: list[dict[str, Any]], **more: object) -> bytes:
+        """Return an event with choices."""
         return event({**self.shared, "object": self.kinds[2], "choices": choices, **more})
 
     def _ended(self, index: int, answer: Answer, content: dict[str, Any]) -> dict[str, Any]:
@@ -134,6 +137,8 @@ def parse_completion(body: bytes) -> ChatRequest:
 
 
 class CompletionFormat(ChoiceFormat):
+    """Writes OpenAI's older completions."""
+
     kinds = ("cmpl", "text_completion", "text_completion")
     nothing = {"text": "", "logprobs": None}  # noqa: RUF012
 
@@ -209,6 +214,8 @@ def parse_chat(body: bytes) -> ChatRequest:
 
 
 class ChatFormat(ChoiceFormat):
+    """Writes OpenAI's chat completions."""
+
     kinds = ("chatcmpl", "chat.completion", "chat.completion.chunk")
     nothing = {"delta": {}}  # noqa: RUF012
 

@@ -93,6 +93,8 @@ def _chat(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class ResponseFormat(BlockFormat):
+    """Writes OpenAI's responses."""
+
     def __init__(self, model: str, request: ChatRequest) -> None:
         self.blocks = []
         self._tools = request.tools or Tools(())

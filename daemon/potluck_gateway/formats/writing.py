@@ -51,7 +51,8 @@ class AnswerFormat(Protocol):
         """Return what precedes the first part. It is called once for each choice."""
         return b""
 
-    def part(self, part: AnswerPart) -> bytes: ...
+    def part(self, part: AnswerPart) -> bytes:
+        """Return new text of an answer."""
 
     def wait(self, sentence: Sentence) -> bytes:
         """Return a note that the answer has to wait, or, with an empty sentence, a sign of life.
@@ -60,7 +61,8 @@ class AnswerFormat(Protocol):
         """
         return f"{COMMENT}{sentence}\n\n".encode()
 
-    def end(self, answers: Answers) -> bytes: ...
+    def end(self, answers: Answers) -> bytes:
+        """Return the end of a stream, after all answers."""
 
     def failure(self, error: BadRequestError) -> bytes:
         """Return the end of a stream whose answer failed."""
@@ -82,6 +84,7 @@ class AnswerBlock:
 
     @property
     def text(self) -> str:
+        """Return the text so far."""
         return "".join(part.text for part in self.parts)
 
     @property
@@ -102,11 +105,14 @@ class BlockFormat(AnswerFormat, Protocol):
 
     blocks: list[AnswerBlock]
 
-    def block_start(self, block: AnswerBlock) -> bytes: ...
+    def block_start(self, block: AnswerBlock) -> bytes:
+        """Return the events that begin a block."""
 
-    def block_delta(self, block: AnswerBlock, part: AnswerPart) -> bytes: ...
+    def block_delta(self, block: AnswerBlock, part: AnswerPart) -> bytes:
+        """Return the events of new text in a block."""
 
-    def block_end(self, block: AnswerBlock) -> bytes: ...
+    def block_end(self, block: AnswerBlock) -> bytes:
+        """Return the events that end a block."""
 
     def part(self, part: AnswerPart) -> bytes:
         """Return the events of a part. One of another kind or call ends the block before it and begins its own."""
@@ -140,6 +146,7 @@ def _parts(answer: Answer) -> Iterator[AnswerPart]:
 
 
 def new_id(kind: str) -> str:
+    """Return a new id of a kind."""
     return f"{kind}-{time.monotonic_ns():x}"
 
 

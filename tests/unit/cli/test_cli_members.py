@@ -153,7 +153,7 @@ def test_a_computer_is_confirmed_by_the_name_it_shows(
     made = daemon(
         computers__add=invite, members__list=[structs.replace(PEOPLE, asking=""), PEOPLE], computers__confirm=DONE
     )
-    monkeypatch.setattr(members, "_LOOK_S", 0.0)
+    monkeypatch.setattr(members, "_POLL_S", 0.0)
     assert main(["members", "add-computer"]) == 0, "a script goes on"
     assert "potluck4:abc" in capsys.readouterr().out
     assert len(made.asked) == 1

@@ -289,7 +289,8 @@ def test_a_call_that_must_be_made_is_taught_in_words_where_arguments_are_no_json
     text.tokenizer.chat_template = "{{ tools }}<function=NAME><parameter=KEY>{{ messages }}"
     asked = ChatRequest((ChatMessage("user", "Hi"),), tools=TOOLS)
     own, forced = (
-        Prompts(text).prepare(replace(asked, tools=replace(TOOLS, must_call=must))).form for must in ((), TOOLS.offered)
+        Prompts(text).prepare(replace(asked, tools=replace(TOOLS, must_call=must))).syntax
+        for must in ((), TOOLS.offered)
     )
     assert own is not None
     assert forced is not None
