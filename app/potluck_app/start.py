@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def complaint() -> str:
-    """Return what is missing and how to install it; empty if nothing is."""
+    """Return what is missing and how to install it, or "" if nothing is."""
     qt = _qt_folder()
     missing = missing_libraries(_needed(qt, os.environ)) if qt is not None else ()
     return advice(missing) if missing else ""

@@ -48,7 +48,7 @@ class Asker:
     def _look(self) -> None:
         assert isinstance(self._window.page, ChatPage)
         answers = self._window.page.findChildren(Bubble)[1:]  # the first is the question
-        if any(answer.said for answer in answers):
+        if any(answer.content for answer in answers):
             print(time.monotonic() - self._opened_at, flush=True)
             QApplication.quit()
 

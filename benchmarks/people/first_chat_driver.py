@@ -51,7 +51,7 @@ class Driver:
         from PySide6.QtWidgets import QApplication
 
         bubbles = [widget for widget in QApplication.allWidgets() if isinstance(widget, Bubble)]
-        said = [bubble.said for bubble in bubbles if bubble.said not in ("", _BUTTONS[-1])]
+        said = [bubble.content for bubble in bubbles if bubble.content not in ("", _BUTTONS[-1])]
         if said:
             self._steps["token"] = time.time()
             self._timer.stop()

@@ -1317,10 +1317,6 @@
         <translation>der Hub lässt sich nicht fragen: {why}</translation>
     </message>
     <message>
-        <source>cannot check for updates: {why}</source>
-        <translation>Aktualisierungen lassen sich nicht suchen: {why}</translation>
-    </message>
-    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
     </message>
@@ -2891,10 +2887,6 @@
     <message>
         <source>the screen is locked</source>
         <translation>der Bildschirm ist gesperrt</translation>
-    </message>
-    <message>
-        <source>the set-up cannot be started: {why}</source>
-        <translation>die Einrichtung lässt sich nicht starten: {why}</translation>
     </message>
     <message>
         <source>the set-up ended: {why}</source>

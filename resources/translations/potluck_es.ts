@@ -1317,10 +1317,6 @@
         <translation>no se puede consultar el hub: {why}</translation>
     </message>
     <message>
-        <source>cannot check for updates: {why}</source>
-        <translation>no se pueden buscar actualizaciones: {why}</translation>
-    </message>
-    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
     </message>
@@ -2891,10 +2887,6 @@
     <message>
         <source>the screen is locked</source>
         <translation>la pantalla está bloqueada</translation>
-    </message>
-    <message>
-        <source>the set-up cannot be started: {why}</source>
-        <translation>no se puede iniciar la instalación: {why}</translation>
     </message>
     <message>
         <source>the set-up ended: {why}</source>

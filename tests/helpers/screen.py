@@ -5,8 +5,11 @@ from typing import Any
 
 from helpers.fake_link import FakeLink
 from potluck_app.pages.page import Fold, Page, PageSection
+from potluck_app.shell.window import MainWindow
+from potluck_control.api.schema import Status
 from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
 
 
 def opened(make: Callable[[FakeLink], Page], answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
@@ -16,6 +19,15 @@ def opened(make: Callable[[FakeLink], Page], answers: dict[str, object] | None =
     page.refresh()
     unfold(page)
     return page, link
+
+
+def open_window(qtbot: QtBot, status: Status, answers: dict[str, object] | None = None) -> MainWindow:
+    """Return a window on the screen that shows `status`."""
+    window = MainWindow(FakeLink(answers))
+    qtbot.addWidget(window)
+    window.show()
+    window.show_status(status)
+    return window
 
 
 def opened_alone(

@@ -19,7 +19,7 @@ _QUESTIONS = {  # method: what happens, and how many seconds the answer took ove
     "machine.get": (QT_TRANSLATE_NOOP("", "Looking at this computer…"), 5),
     "setup.state": (QT_TRANSLATE_NOOP("", "Looking at this computer…"), 5),
 }
-_COMMANDS = {
+_COMMANDS = {  # the same for what only people call, while a page repeats its questions by itself
     "create": (QT_TRANSLATE_NOOP("", "Starting the swarm…"), 20),
     "join": (QT_TRANSLATE_NOOP("", "Joining the swarm…"), 15),
     "swarms.choose_model": (QT_TRANSLATE_NOOP("", "Asking the others about the other model…"), 10),
@@ -35,12 +35,7 @@ _COMMANDS = {
 }
 P = TypeVar("P")
 R = TypeVar("R")
-_SILENT_S = 2.0  # people wonder after that
-
-
-def is_command(method: str) -> bool:
-    """Tell whether only people call a method, unlike a question that a page repeats by itself."""
-    return method in _COMMANDS
+_SILENT_S = 2.0  # people wonder about a longer wait
 
 
 def waiting(method: str, passed_s: float) -> str:
@@ -93,7 +88,7 @@ class WatchedLink(QObject):
     ) -> None:
         """Send a call on; see `DaemonCaller`."""
         wait = object()
-        if is_command(method.name) or method.name not in self._answered:
+        if method.name in _COMMANDS or method.name not in self._answered:
             self._waits[wait] = method.name, time.monotonic()
             self._second.start()
 

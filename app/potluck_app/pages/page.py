@@ -319,10 +319,10 @@ class Page(HasSections, QScrollArea):
         self._outer.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL - bar, NoticeBar.ROOM)
 
     def _show_problems(self) -> None:
-        said = " ".join(dict.fromkeys(self._problems.values()))
-        self.notice_bar.say(Urgency.PROBLEM, said, self.tr("Try again"), self._try_again)
+        message = " ".join(dict.fromkeys(self._problems.values()))
+        self.notice_bar.say(Urgency.PROBLEM, message, self.tr("Try again"), self._try_again)
         for waiting in self.findChildren(LoadingPlaceholder):
-            waiting.show_failure(has_failed=bool(said))
+            waiting.show_failure(has_failed=bool(message))
 
     def _try_again(self) -> None:
         self.clear_problems()

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from potluck_app.shell.link import Absence
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.fixed_text import LogView
+from potluck_app.widgets.copying import LogView
 from potluck_app.widgets.parts import StateIcon, column, muted, row, text
 from potluck_app.widgets.theme import TextStyle
 
@@ -43,7 +43,7 @@ class AwayPage(QWidget):
         self._button = Button(self.tr("Start Potluck"), "play", "primary", self._press)
         self._log_button, self._log = Button(self.tr("Show log"), "diagnostics", act=self._show_log), LogView()
         self._log.hide()
-        self._is_starting, self._said = False, ("", Absence.GONE, False)
+        self._is_starting, self._message = False, ("", Absence.GONE, False)
         self._is_updating, self._patience = False, QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._start_again)
@@ -66,7 +66,7 @@ class AwayPage(QWidget):
         Args:
             is_updating: the daemon will come back by itself.
         """
-        self._said = reason, absence, is_updating
+        self._message = reason, absence, is_updating
         is_running, self._absence = absence is Absence.INCOMPATIBLE, absence
         if self._is_starting and not is_running:
             return
@@ -130,7 +130,7 @@ class AwayPage(QWidget):
         """Show again why there is no daemon, if there still is none."""
         if self._is_starting:
             self._is_starting = False
-            reason, absence, is_updating = self._said
+            reason, absence, is_updating = self._message
             self.show_reason(reason, absence, is_updating=is_updating)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ERRORS_APART_S = 3600.0  # an engine that keeps failing is one piece of news
 FORGOTTEN_S = 3 * 3600.0  # age at which a pause without an end is mentioned, once
 MISSING_S = 60.0  # a server that restarts is away for a shorter time
-_MILESTONES = tuple(10**power for power in range(3, 16))  # in points
+_MILESTONES = tuple(10**power for power in range(3, 16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Notifier:
         before = self._coverage if self._coverage.swarm == swarm.name else _Coverage(swarm.name)
         if 0 not in swarm.coverage:
             self._coverage = _Coverage(swarm.name, is_complete=True)
-            said = tr("Every layer of {model} is served. You can chat now.").format(model=layers.model(swarm.model))
+            text = tr("Every layer of {model} is served. You can chat now.").format(model=layers.model(swarm.model))
             is_news = before.is_complete is False
-            return Notification(tr("The model is complete"), said, NewsKind.COMPLETE) if is_news else None
+            return Notification(tr("The model is complete"), text, NewsKind.COMPLETE) if is_news else None
         since = now if before.since is None else before.since
         is_news = before.is_complete is not False and now - since >= MISSING_S
         self._coverage = _Coverage(swarm.name, False if is_news else before.is_complete, since)
@@ -81,26 +81,26 @@ class Notifier:
         if before.swarm != found.swarm:
             return None
         if found.asking not in ("", before.asking):
-            said = tr("{name} asks to be one of your computers. Confirm it on the page Swarm.")
-            return Notification(tr("Another computer of yours?"), said.format(name=found.asking), NewsKind.FRIEND)
+            text = tr("{name} asks to be one of your computers. Confirm it on the page Swarm.")
+            return Notification(tr("Another computer of yours?"), text.format(name=found.asking), NewsKind.FRIEND)
         known = {member.id for member in before.members}
         waited = {member.id for member in before.members if member.waits}
         waiting = [member.name for member in found.members if member.waits and member.id not in waited]
         names = [member.name for member in found.members if member.id not in known and not member.is_you]
-        heading, said = tr("A friend joined"), tr("{names} joined the swarm “{swarm}”.")
+        heading, text = tr("A friend joined"), tr("{names} joined the swarm “{swarm}”.")
         if waiting:
             heading = tr("Somebody waits to be let in")
-            said = tr("Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page Swarm.")
-        said = said.format(names=", ".join(waiting or names), swarm=found.swarm)
-        return Notification(heading, said, NewsKind.FRIEND) if waiting or names else None
+            text = tr("Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page Swarm.")
+        text = text.format(names=", ".join(waiting or names), swarm=found.swarm)
+        return Notification(heading, text, NewsKind.FRIEND) if waiting or names else None
 
     def updates(self, state: UpdatesState) -> Notification | None:
         """Report each newer version once."""
         offered = state.offered.version if state.offered is not None else ""
         is_new = offered not in ("", self._offered)
         self._offered = offered or self._offered
-        said = tr("Potluck {version} is available.").format(version=offered)
-        return Notification(tr("An update is ready"), said, NewsKind.UPDATE) if is_new else None
+        text = tr("Potluck {version} is available.").format(version=offered)
+        return Notification(tr("An update is ready"), text, NewsKind.UPDATE) if is_new else None
 
     def agreement(self, agreement: Agreement) -> Notification | None:
         """Report each kind of difference between the versions once."""
@@ -112,9 +112,9 @@ class Notifier:
         """Report milestones of all points ever earned; the first number is no news."""
         before, self._earned = self._earned, points
         passed = [milestone for milestone in _MILESTONES if before is not None and before < milestone <= points]
-        said = tr("You earned {points} points. Thank you!")
-        said = said.format(points=formats.points(max(passed, default=0)))
-        return Notification(tr("Milestone"), said, NewsKind.MILESTONE) if passed else None
+        text = tr("You earned {points} points. Thank you!")
+        text = text.format(points=formats.points(max(passed, default=0)))
+        return Notification(tr("Milestone"), text, NewsKind.MILESTONE) if passed else None
 
     def _error(self, status: Status, now: float) -> Notification | None:
         is_known = status.since == self._error_since
@@ -129,8 +129,8 @@ class Notifier:
         if status.since == self._pause or now - status.since < FORGOTTEN_S:
             return None
         self._pause = status.since
-        said = tr("Paused since {time}. Resume from the tray menu.")
-        return Notification(tr("Still paused"), said.format(time=formats.clock(status.since)))
+        text = tr("Paused since {time}. Resume from the tray menu.")
+        return Notification(tr("Still paused"), text.format(time=formats.clock(status.since)))
 
 
 @dataclass(frozen=True, slots=True)

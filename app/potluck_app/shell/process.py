@@ -65,10 +65,10 @@ class SingleInstance(QObject):
                 self._read(socket)
 
     def _read(self, socket: QLocalSocket) -> None:
-        said = bytes(socket.read(_MOST_LINK_BYTES).data()).decode(errors="replace")
+        link = bytes(socket.read(_MOST_LINK_BYTES).data()).decode(errors="replace")
         socket.disconnected.disconnect()
         socket.deleteLater()
-        self.raise_wanted.emit(said)
+        self.raise_wanted.emit(link)
 
 
 class ProgramVersions:

@@ -50,8 +50,8 @@ class NavigationItem(QAbstractButton):
         painter.setFont(theme.font(TextStyle.STRONG if self.isChecked() else TextStyle.BODY))
         painter.setPen(QColor(colours.accent if self.isChecked() else colours.text))
         place = self.rect().adjusted(2 * theme.SPACE_M + theme.GLYPH, 0, -theme.SPACE_S, 0)
-        said = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, place.width())
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, said)
+        text = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, place.width())
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
 
 class Sidebar(QFrame):

@@ -55,11 +55,11 @@ class CommandStarter(Starter):
         command = QProcess(self)
 
         def end(code: int) -> None:
-            said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
+            problem = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
             if code == 0:
                 then()
             else:
-                self.ended.emit(said or self.tr("Potluck does not start. The log says more: potluck logs"))
+                self.ended.emit(problem or self.tr("Potluck does not start. The log says more: potluck logs"))
             command.deleteLater()
 
         command.finished.connect(end)

@@ -149,9 +149,9 @@ class Tray(QObject):
             self.open_wanted.emit()
 
     def _add_pause(self, pause: states.PauseChoice) -> QAction:
-        return self._add(pause.said(), lambda: self.pause_wanted.emit(pause.params(datetime.datetime.now())))
+        return self._add(pause.label(), lambda: self.pause_wanted.emit(pause.params(datetime.datetime.now())))
 
-    def _add(self, said: str, act: Callable[[], object]) -> QAction:
-        action = self.menu.addAction(said)
+    def _add(self, label: str, act: Callable[[], object]) -> QAction:
+        action = self.menu.addAction(label)
         action.triggered.connect(lambda _checked=False: act())
         return action

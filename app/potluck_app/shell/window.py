@@ -97,11 +97,11 @@ class MainWindow(QStackedWidget):
         if installed == running:
             self._show_standing(self._agreement)
             return
-        said = self.tr(
+        text = self.tr(
             "Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but "
             "not your serving."
         )
-        self._show_standing(said.format(installed=installed, running=running), self.tr("Restart"))
+        self._show_standing(text.format(installed=installed, running=running), self.tr("Restart"))
 
     def rebuild(self) -> None:
         """Make all pages again in another language; the user stays where they are."""

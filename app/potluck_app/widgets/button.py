@@ -26,7 +26,7 @@ class Button(QPushButton):
 
     def __init__(
         self,
-        said: str = "",
+        label: str = "",
         glyph: str = "",
         style: str = "",
         act: Callable[[], object] | None = None,
@@ -34,7 +34,7 @@ class Button(QPushButton):
         about: str = "",
         is_trailing: bool = False,
     ) -> None:
-        super().__init__(said)
+        super().__init__(label)
         self.setAccessibleName(about)
         if act is not None:
             self.clicked.connect(lambda: act())
@@ -74,16 +74,16 @@ class MenuButton(Button):
     def __init__(self, about: str, items: Iterable[tuple[str, Callable[[], object]]]) -> None:
         super().__init__("", "more", "quiet", about=about, is_trailing=True)
         menu = QMenu(self)
-        for said, act in items:
-            menu.addAction(said).triggered.connect(lambda _checked=False, act=act: act())
+        for label, act in items:
+            menu.addAction(label).triggered.connect(lambda _checked=False, act=act: act())
         self.setMenu(menu)
 
 
 class DisclosureButton(Button):
     """A link that shows `part` and hides it again; `part` is hidden at first."""
 
-    def __init__(self, said: str, part: QWidget) -> None:
-        super().__init__(said, "down", "link", is_trailing=True)
+    def __init__(self, label: str, part: QWidget) -> None:
+        super().__init__(label, "down", "link", is_trailing=True)
         self.setCheckable(True)
         self.toggled.connect(part.setVisible)
         part.hide()
@@ -92,8 +92,8 @@ class DisclosureButton(Button):
 class Switch(QCheckBox):
     """A switch that takes effect at once; one without a text needs an accessible name."""
 
-    def __init__(self, said: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, label: str = "") -> None:
+        super().__init__(label)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 

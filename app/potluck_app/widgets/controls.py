@@ -37,17 +37,17 @@ _NUMBER_WIDTH, _DECIMALS = 150, 2
 _REST_MS = 700  # a slider moved with the keyboard has arrived after this time
 
 
-def text_field(name: str, hint: str = "", max_chars: int = 32_767, *, is_secret: bool = False) -> QLineEdit:
+def text_field(name: str, hint: str | None = None, max_chars: int = 32_767, *, is_secret: bool = False) -> QLineEdit:
     """Return a line to write in.
 
     Args:
         name: what screen readers call it.
-        hint: stands there while it is empty; "": the name does.
+        hint: stands there while it is empty; None: the name does.
         is_secret: show dots in place of what is written.
     """
     made = QLineEdit()
     made.setAccessibleName(name)
-    made.setPlaceholderText(hint or name)
+    made.setPlaceholderText(name if hint is None else hint)
     made.setMaxLength(max_chars)
     if is_secret:
         made.setEchoMode(QLineEdit.EchoMode.Password)
@@ -194,11 +194,11 @@ class Segments(QFrame, Generic[Choice]):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._values = [value for value, _ in choices]
         self._group = QButtonGroup(self)
-        for place, (_, said) in enumerate(choices):
-            button = QPushButton(said)
+        for place, (_, label) in enumerate(choices):
+            button = QPushButton(label)
             button.setObjectName("segment")
             button.setCheckable(True)
-            button.setAccessibleName(f"{name}: {said}")
+            button.setAccessibleName(f"{name}: {label}")
             self._group.addButton(button, place)
         parts = row(*self._group.buttons(), spacing=2)
         parts.setContentsMargins(3, 3, 3, 3)

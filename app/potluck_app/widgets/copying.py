@@ -1,12 +1,12 @@
-"""Texts to take elsewhere: a button and a field that copy one, and a QR code to photograph."""
+"""Texts to read and take elsewhere: lines in letters of one width, the log, a field to copy, and a QR code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
@@ -16,6 +16,7 @@ _CONFIRM_MS = 2000
 _QUIET = 4  # modules of white around the code, which readers need
 _MODULE = 3  # pixels a side, if it fits
 _MOST_SIDE = 420
+_LOG_HEIGHT = 220
 
 
 class CopyButton(Button):
@@ -29,11 +30,11 @@ class CopyButton(Button):
     """
 
     def __init__(
-        self, about: str = "", said: str = "", style: str = "", act: Callable[[], object] | None = None
+        self, about: str = "", label: str = "", style: str = "", act: Callable[[], object] | None = None
     ) -> None:
-        said = said or self.tr("Copy")
-        super().__init__(said, "copy", style, act or (lambda: self.copy(self._content)), about=about)
-        self._said, self._content = said, ""
+        label = label or self.tr("Copy")
+        super().__init__(label, "copy", style, act or (lambda: self.copy(self._content)), about=about)
+        self._label, self._content = label, ""
 
     def show_content(self, content: str) -> None:
         """Offer to copy `content`."""
@@ -47,7 +48,7 @@ class CopyButton(Button):
         QTimer.singleShot(_CONFIRM_MS, self, self._offer)
 
     def _offer(self) -> None:
-        self.setText(self._said)
+        self.setText(self._label)
         self.show_glyph("copy")
 
 
@@ -104,3 +105,31 @@ def _encode(text: str) -> tuple[bytearray, ...]:
     from segno import make_qr  # an app that shows no code starts without it
 
     return make_qr(text, error="l", boost_error=False).matrix  # a screen is neither torn nor stained
+
+
+class FixedText(QPlainTextEdit):
+    """Lines that nobody can change; long ones scroll. `name`: what screen readers call it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setTabChangesFocus(True)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.setAccessibleName(name)
+
+
+class LogView(FixedText):
+    """Lines of a log, the newest at the bottom."""
+
+    def __init__(self) -> None:
+        super().__init__(self.tr("Log of the daemon"))
+        self.setMinimumHeight(_LOG_HEIGHT)
+
+    def show_lines(self, lines: Sequence[str]) -> None:
+        """Show other lines, and scroll to the last one."""
+        content = "\n".join(lines)
+        if content != self.toPlainText():
+            self.setPlainText(content)
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.maximum())

@@ -60,7 +60,7 @@ class NoticeBar(QWidget):
     def __init__(self, page: QScrollArea, widest: int) -> None:
         super().__init__(page)
         self._page, self._widest = page, widest
-        self._said: dict[Urgency, tuple[str, str, Callable[[], object] | None]] = {}
+        self._message: dict[Urgency, tuple[str, str, Callable[[], object] | None]] = {}
         self._shown = ""
         good, wait, bad = Notice("good", "serving"), Notice("when", "accent"), Notice()
         self._strips = {Urgency.NEWS: good, Urgency.WAIT: wait, Urgency.PROBLEM: bad, Urgency.STANDING: bad}
@@ -76,11 +76,11 @@ class NoticeBar(QWidget):
 
     def say(self, urgency: Urgency, message: str, button: str = "", act: Callable[[], object] | None = None) -> None:
         """Show `message`, and `button`, which calls `act`; "" removes the last message of that urgency."""
-        before, _, _ = self._said.pop(urgency, ("", "", None))
+        before, _, _ = self._message.pop(urgency, ("", "", None))
         if message:
-            self._said[urgency] = message, button, act
+            self._message[urgency] = message, button, act
         if urgency is Urgency.PROBLEM and message not in ("", before):
-            self._said.pop(Urgency.NEWS, None)  # older than the problem
+            self._message.pop(Urgency.NEWS, None)  # older than the problem
         if urgency is Urgency.NEWS:
             self._end.start(_NEWS_MS)
         self._show()
@@ -95,8 +95,8 @@ class NoticeBar(QWidget):
 
     def _show(self) -> None:
         """Show the most urgent notice."""
-        urgency = max(self._said, default=None)
-        message, button, _ = self._said[urgency] if urgency is not None else ("", "", None)
+        urgency = max(self._message, default=None)
+        message, button, _ = self._message[urgency] if urgency is not None else ("", "", None)
         for strip in set(self._strips.values()):
             is_it = urgency is not None and strip is self._strips[urgency]
             strip.say(message if is_it else "", button)
@@ -112,8 +112,8 @@ class NoticeBar(QWidget):
         self.raise_()
 
     def _press(self) -> None:
-        urgency = max(self._said)
-        _, _, act = self._said[urgency]
+        urgency = max(self._message)
+        _, _, act = self._message[urgency]
         if urgency is Urgency.NEWS:
             self.say(urgency, "")
         if act is not None:

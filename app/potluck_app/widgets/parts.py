@@ -82,19 +82,19 @@ def divided(widgets: Iterable[QWidget]) -> list[QWidget]:
 class Label(QLabel):
     """A label that takes no room while it is empty; `text` makes one."""
 
-    def say(self, said: str) -> None:
-        """Show `said`; "" hides the label."""
-        self.setText(said)
-        self.setVisible(bool(said))
+    def say(self, content: str) -> None:
+        """Show `content`; "" hides the label."""
+        self.setText(content)
+        self.setVisible(bool(content))
 
 
-def text(said: str = "", *, style: TextStyle = TextStyle.BODY, colour: str = "") -> Label:
-    """Return a label that shows `said` as it is: names that others chose are never read as markup.
+def text(content: str = "", *, style: TextStyle = TextStyle.BODY, colour: str = "") -> Label:
+    """Return a label that shows `content` as it is: names that others chose are never read as markup.
 
     Args:
         colour: a name in the style sheet: "muted", "error", "warning" or "good".
     """
-    label = Label(said)
+    label = Label(content)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     label.setObjectName(colour)
@@ -102,24 +102,24 @@ def text(said: str = "", *, style: TextStyle = TextStyle.BODY, colour: str = "")
     return label
 
 
-def muted(said: str = "") -> Label:
+def muted(content: str = "") -> Label:
     """Return a label for what is less important."""
-    return text(said, colour="muted")
+    return text(content, colour="muted")
 
 
-def caption(said: str = "") -> Label:
+def caption(content: str = "") -> Label:
     """Return a small label that explains something beside it."""
-    return text(said, style=TextStyle.CAPTION, colour="muted")
+    return text(content, style=TextStyle.CAPTION, colour="muted")
 
 
-def strong(said: str = "") -> Label:
+def strong(content: str = "") -> Label:
     """Return a label that stands out from the text around it."""
-    return text(said, style=TextStyle.STRONG)
+    return text(content, style=TextStyle.STRONG)
 
 
-def headline(said: str) -> Label:
+def headline(content: str) -> Label:
     """Return the heading of a card, as high with a link beside it as without."""
-    label = text(said, style=TextStyle.HEADING)
+    label = text(content, style=TextStyle.HEADING)
     label.setMinimumHeight(theme.LINK)
     return label
 

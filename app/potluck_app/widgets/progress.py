@@ -62,12 +62,12 @@ class DownloadProgress(QWidget):
         if work is not None:
             self.say(sentences.reason(work.text), work.done, work.total)
 
-    def say(self, said: str, done: int = 0, total: int = 0) -> None:
-        """Show the step `said`, with `done` of `total` bytes."""
-        self._text.setText(said)
+    def say(self, step: str, done: int = 0, total: int = 0) -> None:
+        """Show the step `step`, with `done` of `total` bytes."""
+        self._text.setText(step)
         self._rate.add(done, time.monotonic())
         self._bar.setRange(0, _PARTS if total else 0)
         self._bar.setValue(round(_PARTS * done / total) if total else 0)
         far = engine.download_progress(done, total, self._rate.bytes_per_s, self._rate.left_s(total)) if total else ""
         self._bytes.say(far)
-        self._bar.setAccessibleDescription(f"{said} {far}")
+        self._bar.setAccessibleDescription(f"{step} {far}")

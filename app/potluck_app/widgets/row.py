@@ -36,8 +36,8 @@ class Row(QWidget):
         label = text(title)
         label.setBuddy(control)
         texts = column(label, self._help, self._problem, spacing=theme.SPACE_XS)
-        said = (texts, 1) if sign is None else (beside(sign, texts), 1)
-        self.setLayout(row(said, column(None, control, None), spacing=theme.SPACE_XL))
+        left = (texts, 1) if sign is None else (beside(sign, texts), 1)
+        self.setLayout(row(left, column(None, control, None), spacing=theme.SPACE_XL))
         self.show_help(help_text)
         self.show_problem("")
 

@@ -5,7 +5,6 @@ Tests under Wine run the same program. The task manager can switch an entry off 
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -16,12 +15,10 @@ from potluck.errors import PotluckError
 
 RUN = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Run"
 APPROVED = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
+LAUNCHER = Path(potluck_app.__file__).parents[2] / "Potluck.exe"  # see installer/windows/setup.nsi
 NAME = "Potluck"  # the uninstaller removes the entry of this name
 _LIMIT_S = 30.0
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-INSTALLATION = Path(potluck_app.__file__).parents[2]
-PACKAGE_FILE = INSTALLATION / "linux" / "potluck-headless.deb"
-LAUNCHER = INSTALLATION / "Potluck.exe"
 
 
 class Autostart:
@@ -59,8 +56,3 @@ class Autostart:
             creationflags=_NO_WINDOW,
         )
         return done.stdout if done.returncode == 0 else None
-
-
-def disk_folder() -> Path:
-    """Return the folder where Windows keeps the disk of our Linux."""
-    return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"), "Potluck", "linux")

@@ -7,17 +7,20 @@ side: a daemon that speaks with strangers needs neither.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+import potluck_app
 from potluck_app.windows.wsl import DISTRIBUTION, NOT_SET_UP, UnexplainedError, Wsl, WslError, explain
 
 OLDEST_WSL = (2, 4, 10)  # the first version that lets us choose the name and folder
 BASE = "Debian"  # its name in `wsl --list --online`
 PACKAGE = "potluck-headless"
+PACKAGE_FILE = Path(potluck_app.__file__).parents[2] / "linux" / f"{PACKAGE}.deb"  # see installer/windows/setup.nsi
 INSTALL_LIMIT_S = 3600.0  # some hundred MB may come over a slow line
 _MARK = "# written by Potluck"
 _CONFIGURATION = f"""\
@@ -30,7 +33,7 @@ enabled=false
 enabled=false
 appendWindowsPath=false
 """
-_LOOK = f"""\
+_READ_STATE = f"""\
 grep -qs '^{_MARK}' /etc/wsl.conf && echo configured=yes
 echo init=$(cat /proc/1/comm)
 echo package=$(dpkg-query -W -f '${{Version}}' {PACKAGE} 2>/dev/null)
@@ -68,6 +71,11 @@ class LinuxStep(Enum):
     START = "Starting the daemon"
 
 
+def disk_folder() -> Path:
+    """Return the folder where Windows keeps the disk of our Linux."""
+    return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"), "Potluck", "linux")
+
+
 def check_wsl(wsl: Wsl) -> None:
     """Check WSL. Raises WslError if it is missing, too old, or cannot run Linux."""
     status = wsl.run("--status")  # succeeds without virtualization, and says so
@@ -75,10 +83,10 @@ def check_wsl(wsl: Wsl) -> None:
         raise explain(status.encode())
     too_old = WslError("this version of WSL is too old", hint="run: wsl --update; then try again")
     try:
-        said = wsl.run("--version")
+        output = wsl.run("--version")
     except UnexplainedError:
         raise too_old from None
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)  # the first line is about WSL itself, in any language
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", output)  # the first line is about WSL itself, in any language
     if found is None or tuple(map(int, found.groups())) < OLDEST_WSL:
         raise too_old
 
@@ -91,7 +99,7 @@ def read_state(wsl: Wsl) -> LinuxState:
     if version == 1:
         hint = f"wsl --set-version {DISTRIBUTION} 2"
         raise WslError(f"the distribution {DISTRIBUTION} runs under WSL 1, which has no GPUs", hint=hint)
-    told = dict(line.split("=", 1) for line in wsl.inside("/bin/sh", "-c", _LOOK).splitlines() if "=" in line)
+    told = dict(line.split("=", 1) for line in wsl.inside("/bin/sh", "-c", _READ_STATE).splitlines() if "=" in line)
     return LinuxState(
         version,
         told.get("configured") == "yes",

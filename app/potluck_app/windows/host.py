@@ -25,8 +25,7 @@ from potluck.errors import PotluckError
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
 from potluck_app.windows import user_session
-from potluck_app.windows.autostart import PACKAGE_FILE, disk_folder
-from potluck_app.windows.distribution import set_up
+from potluck_app.windows.distribution import PACKAGE_FILE, disk_folder, set_up
 from potluck_app.windows.presence import PresenceReporter
 from potluck_app.windows.wsl import DISTRIBUTION, Wsl, WslError
 from potluck_app.words import sentences

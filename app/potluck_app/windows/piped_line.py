@@ -70,9 +70,9 @@ class PipedLine:
         return None
 
     def _away(self, running: _Command | None, error: OSError) -> DaemonAwayError:
-        said = running.complaint() if running is not None else b""
-        if said:
-            why = self._explain(said)
+        problem = running.complaint() if running is not None else b""
+        if problem:
+            why = self._explain(problem)
             return DaemonAwayError(why.sentence, hint=why.advice)
         return DaemonAwayError(no_answer(error))
 
@@ -93,7 +93,7 @@ class _Command:
         return not self.output.has_ended and self._process.poll() is None
 
     def complaint(self) -> bytes:
-        """Return the output of a command that failed; empty if it did not."""
+        """Return the output of a command that failed, or "" if it did not."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S)
         if self._process.poll() in (None, 0):

@@ -108,15 +108,15 @@ class Wsl:
         )
 
 
-def decode(said: bytes) -> str:
+def decode(output: bytes) -> str:
     """Return the text with plain line ends. UTF-16 shows by its zeros, whatever the language."""
-    text = said.decode("utf-16-le" if b"\0" in said else "utf-8", errors="replace")
+    text = output.decode("utf-16-le" if b"\0" in output else "utf-8", errors="replace")
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def explain(said: bytes) -> WslError:
-    """Return the error that wsl.exe, or a program that it ran, describes in `said`."""
-    text = decode(said)
+def explain(output: bytes) -> WslError:
+    """Return the error that wsl.exe, or a program that it ran, describes in `output`."""
+    text = decode(output)
     for pattern, message, hint in _KNOWN:
         if re.search(pattern, text, re.IGNORECASE):
             return WslError(message, hint=hint)

@@ -31,14 +31,14 @@ def download_progress(done: int, total: int, bytes_per_s: float, left_s: float |
 
 
 def download_sizes(download_bytes: int, disk_bytes: int) -> str:
-    said = tr("Downloads up to {download} and takes {disk} on the disk.")
-    return said.format(download=formats.size(download_bytes), disk=formats.size(disk_bytes))
+    text = tr("Downloads up to {download} and takes {disk} on the disk.")
+    return text.format(download=formats.size(download_bytes), disk=formats.size(disk_bytes))
 
 
 def variant(name: str) -> str:
     """Return the name of a PyTorch build with what it is for."""
-    said = next((said for known, said in _BUILDS.items() if name.startswith(known)), "{name}")
-    return tr(said).format(name=name)
+    text = next((text for known, text in _BUILDS.items() if name.startswith(known)), "{name}")
+    return tr(text).format(name=name)
 
 
 def device(name: str) -> str:

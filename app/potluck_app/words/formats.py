@@ -23,9 +23,9 @@ def points(amount: int) -> str:
     """Return whole points, and from ten million on three digits of them, without a unit."""
     if amount < _MANY_POINTS:
         return number(amount)
-    scale, said = (1e9, tr("{number} bn")) if amount >= 1e9 else (1e6, tr("{number} M"))
+    scale, text = (1e9, tr("{number} bn")) if amount >= 1e9 else (1e6, tr("{number} M"))
     value = amount / scale
-    return said.format(number=number(value, 0 if value >= 100 else 1))
+    return text.format(number=number(value, 0 if value >= 100 else 1))
 
 
 def energy(watt_hours: float) -> str:

@@ -31,7 +31,7 @@ def summary(counts: Sequence[int], num_blocks: int, served: tuple[int, int] | No
     """Return who serves the layers, as sentences.
 
     Args:
-        counts: how many servers each has; empty: not known.
+        counts: how many servers each has; none: not known.
         served: the blocks [start, end) that this computer serves.
     """
     yours = tr("You serve none.") if served is None else tr("You serve {layers}.").format(layers=span(*served))
@@ -43,42 +43,42 @@ def coverage(counts: Sequence[int], num_blocks: int) -> str:
         return tr("%n layer(s), status unknown.", "", num_blocks)
     if all(counts):
         return tr("All %n layer(s) online.", "", num_blocks)
-    said = tr("Nobody serves layer {layers}.") if counts.count(0) == 1 else tr("Nobody serves layers {layers}.")
-    return said.format(layers=_runs_of(0, counts))
+    text = tr("Nobody serves layer {layers}.") if counts.count(0) == 1 else tr("Nobody serves layers {layers}.")
+    return text.format(layers=_runs_of(0, counts))
 
 
 def speed_for_you(swarm: SwarmStatus) -> str:
-    """Return how fast answers come to this person; empty while nobody looks whether they come at all."""
+    """Return how fast answers come to this person, or "" while nobody looks whether they come at all."""
     speed = swarm.speed_for_you
     return tr("About {rate} for you.").format(rate=formats.rate(speed.tokens_per_s)) if speed is not None else ""
 
 
 def one_more(swarm: SwarmStatus) -> str:
-    """Return what one more computer would bring, as a sentence; empty while that is unknown."""
+    """Return what one more computer would bring, as a sentence, or "" while that is unknown."""
     known = swarm.one_more
     if known is None:
         return ""
     start, end = known.span
     gaps = [block for block, count in enumerate(swarm.coverage) if count == 0]
     if gaps and all(start <= block < end for block in gaps):
-        said = tr("One more computer would serve layers {layers} and complete the model.")
+        text = tr("One more computer would serve layers {layers} and complete the model.")
     elif gaps:
-        said = tr("One more computer would serve layers {layers}. Others would still be missing.")
+        text = tr("One more computer would serve layers {layers}. Others would still be missing.")
     elif known.gain >= _WORTH_SAYING:
-        said = tr("One more computer would serve layers {layers} and let {percent} % more answers run at once.")
+        text = tr("One more computer would serve layers {layers} and let {percent} % more answers run at once.")
     else:
-        said = tr("One more computer would serve layers {layers}, in case another one leaves.")
-    return said.format(layers=span(start, end), percent=formats.number(100 * known.gain))
+        text = tr("One more computer would serve layers {layers}, in case another one leaves.")
+    return text.format(layers=span(start, end), percent=formats.number(100 * known.gain))
 
 
 def _thin(counts: Sequence[int]) -> str:
     """Return which layers have a single server, if others have more, and none has none."""
     if not counts or min(counts) != 1 or max(counts) == 1:
         return ""
-    said = tr("Only one computer serves layer {layers}.")
+    text = tr("Only one computer serves layer {layers}.")
     if counts.count(1) > 1:
-        said = tr("Only one computer serves layers {layers}.")
-    return said.format(layers=_runs_of(1, counts))
+        text = tr("Only one computer serves layers {layers}.")
+    return text.format(layers=_runs_of(1, counts))
 
 
 def _runs_of(count: int, counts: Sequence[int]) -> str:

@@ -23,7 +23,7 @@ def places_of(found: MembersList) -> dict[str, int]:
 
 
 def guest_notice(status: Status) -> str:
-    """Return what a guest waits for; empty for a member, and before anybody let this computer in."""
+    """Return what a guest waits for, or "" for a member, and before anybody let this computer in."""
     is_guest = not status.is_confirmed and status.reason not in (Reason.NOT_ADMITTED, Reason.INVITE_OVER)
     return tr("You are not confirmed yet: that happens when a leader's computer is online.") if is_guest else ""
 
@@ -47,9 +47,9 @@ def current_work(member: Member, found: MembersList, own: Status | None) -> str:
     seen = servers_of(member, found)
     online = [server for server in seen if server.state == "online"]
     if not online:
-        said = {"joining": tr("Getting ready"), "offline": tr("Stepped aside")}
+        text = {"joining": tr("Getting ready"), "offline": tr("Stepped aside")}
         absent = tr("Getting ready") if member.is_you else tr("Away")  # the directory learns of it in a moment
-        return said.get(seen[0].state, absent) if seen else absent
+        return text.get(seen[0].state, absent) if seen else absent
     spans = ", ".join(dict.fromkeys(layers.span(server.start, server.end) for server in online))
     is_one = len(online) == 1 and online[0].end - online[0].start == 1
     parts = [(tr("Serves layer {layers}") if is_one else tr("Serves layers {layers}")).format(layers=spans)]

@@ -38,19 +38,19 @@ _SHORTEST = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
 _MAX_NAME = 40  # longest name of a program on a button
 
 
-def translated(said: Sentence) -> str:
+def translated(text: Sentence) -> str:
     """Return the sentence in the user's language; names in it stay as they are."""
-    return _translated(said, QLocale().name())  # cached, because each status repeats the sentences of the one before
+    return _translated(text, QLocale().name())  # cached, because each status repeats the sentences of the one before
 
 
 @functools.lru_cache(maxsize=256)
-def _translated(said: Sentence, _language: str) -> str:
-    if not said.id:
-        return said.text
+def _translated(text: Sentence, _language: str) -> str:
+    if not text.id:
+        return text.text
     try:
-        return filled(tr(_REPHRASED.get(said.id, said.id)), {name: _shown(of) for name, of in said.arguments.items()})
+        return filled(tr(_REPHRASED.get(text.id, text.id)), {name: _shown(of) for name, of in text.arguments.items()})
     except (KeyError, OverflowError):  # a newer daemon's arguments may differ
-        return said.text
+        return text.text
 
 
 def _shown(argument: Argument) -> str:
@@ -75,17 +75,17 @@ def failure(error: PotluckError) -> str:
 
 
 def problem(told: Problem | None) -> str:
-    """Return how the daemon's own work failed, written as `failure`; empty if it did not."""
+    """Return how the daemon's own work failed, written as `failure`, or "" if it did not."""
     return _sentences(told.text, told.hint) if told is not None else ""
 
 
 def reason(told: Sentence) -> str:
-    """Return a reason that the daemon gives, with a capital and a full stop; empty if there is none."""
+    """Return a reason that the daemon gives, with a capital and a full stop, or "" if there is none."""
     return _sentences(told)
 
 
 def difference(agreement: Agreement) -> str:
-    """Return how the versions of daemon and app differ and what to do about it; empty if they do not."""
+    """Return how the versions of daemon and app differ and what to do about it, or "" if they do not."""
     return _sentences(agreement.text, agreement.advice)
 
 
@@ -96,8 +96,8 @@ def advice(given: Sentence) -> str:
 
 def answer(given: Sentence) -> str:
     """Return an answer with a capital, unless it begins with a name, such as that of a swarm or a file."""
-    said = translated(given)
-    return said if given.id.startswith("{") else capital(said)
+    text = translated(given)
+    return text if given.id.startswith("{") else capital(text)
 
 
 def sentence(part: str) -> str:

@@ -56,7 +56,7 @@ class PauseChoice(Enum):
     GAME = QT_TRANSLATE_NOOP("", "Pause until the game ends")
     RESUMED = QT_TRANSLATE_NOOP("", "Pause until I resume")
 
-    def said(self) -> str:
+    def label(self) -> str:
         """Return its text in the user's language."""
         return tr(self.value).format(time=MORNING.strftime("%H:%M"))
 
@@ -140,7 +140,7 @@ def tooltip(status: Status | None, reason: str = "") -> str:
 
 
 def ending(status: Status) -> str:
-    """Return what would end this state, as a sentence; empty if nothing has to end or the daemon does not say."""
+    """Return what would end this state, as a sentence, or "" if nothing has to end or the daemon does not say."""
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
         left = tr("%n session(s) left", "", status.sessions)
         if status.until is None:
@@ -155,7 +155,7 @@ def ending(status: Status) -> str:
 
 
 def resume(status: Status) -> str:
-    """Return the text of the button that ends this state; empty if the user cannot end it."""
+    """Return the text of the button that ends this state, or "" if the user cannot end it."""
     if is_paused(status):
         return tr("Resume")
     if _is_finishing(status):
@@ -175,13 +175,13 @@ def is_held_by_rules(status: Status) -> bool:
 
 
 def ignore_program(status: Status) -> str:
-    """Return the text of what makes Potluck ignore the program that it steps aside for; empty without one."""
+    """Return the text of what makes Potluck ignore the program that it steps aside for, or "" without one."""
     name = sentences.short(status.app_title or status.app)
     return tr("Never step aside for {program}").format(program=name) if name else ""
 
 
 def detector_summary(probes: Sequence[ProbeStatus]) -> str:
-    """Return all detectors, which the daemon calls probes, in one line; empty if it has none to show."""
+    """Return all detectors, which the daemon calls probes, in one line, or "" if it has none to show."""
     if not probes:
         return ""
     failed = sum(probe.state is ProbeState.FAILED for probe in probes)
@@ -193,11 +193,11 @@ def detector_summary(probes: Sequence[ProbeStatus]) -> str:
 
 
 def traffic_today(used: UseStatus) -> str:
-    """Return the traffic of serving today; empty if that is next to nothing."""
+    """Return the traffic of serving today, or "" if that is next to nothing."""
     if used.sent_bytes + used.received_bytes < 1000:
         return ""
-    said = tr("Today: {sent} sent, {received} received")
-    return said.format(sent=formats.size(used.sent_bytes), received=formats.size(used.received_bytes))
+    text = tr("Today: {sent} sent, {received} received")
+    return text.format(sent=formats.size(used.sent_bytes), received=formats.size(used.received_bytes))
 
 
 def memory(status: Status) -> str:

@@ -101,14 +101,14 @@ class ChatAnswer(QObject):
         self,
         network: QNetworkAccessManager,
         link: DaemonCaller,
-        said: Sequence[ConversationMessage],
+        messages: Sequence[ConversationMessage],
         sampling: ChatSampling,
         status: Status,
     ) -> None:
         """Store what to answer. `status` is the daemon's latest; the page replaces it by later ones."""
         super().__init__()
         self.status, self.text = status, ""
-        self._network, self._link, self._said, self._sampling = network, link, said, sampling
+        self._network, self._link, self._messages, self._sampling = network, link, messages, sampling
         self._details: _Details | None = None
         self._people = MembersList("", (), (), False, False)
         self._reply: QNetworkReply | None = None
@@ -134,8 +134,8 @@ class ChatAnswer(QObject):
         if self._details is None or not self._details.tokens_per_s > 0.0:
             return ""
         members = self._people.members
-        said = {member.id: tr("you") if member.is_you else member.name for member in members}
-        owners = {machine.peer_id: said[member.id] for member in members for machine in member.machines}
+        text = {member.id: tr("you") if member.is_you else member.name for member in members}
+        owners = {machine.peer_id: text[member.id] for member in members for machine in member.machines}
         # A server may call itself by a member's name, so its own name counts only where no owner is known.
         names = (_printable(owners.get(hop.peer_id, "") if owners else hop.name or "") for hop in self._details.route)
         named = list(dict.fromkeys(filter(None, names)))
@@ -195,7 +195,7 @@ class ChatAnswer(QObject):
 
     def _post(self, gateway: GatewayStatus) -> None:
         wanted = {
-            "messages": [asdict(message) for message in self._said],
+            "messages": [asdict(message) for message in self._messages],
             "stream": True,
             "with_details": True,
             "temperature": self._sampling.temperature,

@@ -16,7 +16,7 @@ from PySide6.QtGui import QEnterEvent, QTextDocument
 from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QWidget
 
 from potluck_app.widgets import theme
-from potluck_app.widgets.fixed_text import FixedText
+from potluck_app.widgets.copying import FixedText
 from potluck_app.widgets.parts import Label, caption, column, holder, row, text
 from potluck_app.widgets.theme import TextStyle
 
@@ -40,7 +40,7 @@ class MarkdownBlock:
     """A stretch of text, or the lines between two fences of code; it begins at the character `start`."""
 
     start: int
-    said: str
+    content: str
     is_code: bool = False
 
 
@@ -58,8 +58,8 @@ def _texts(markdown: str, start: int, end: int, is_whole: bool) -> list[Markdown
     cuts = [start] if is_whole else [start, *(gap.end() for gap in _GAP.finditer(markdown, start, end))]
     while not is_whole and (line := _LINE.search(markdown, cuts[-1] + _LONG, end)):
         cuts.append(line.end())
-    said = ((place, markdown[place:until].strip("\n")) for place, until in pairwise((*cuts, end)))
-    return [MarkdownBlock(place, each) for place, each in said if each]
+    content = ((place, markdown[place:until].strip("\n")) for place, until in pairwise((*cuts, end)))
+    return [MarkdownBlock(place, each) for place, each in content if each]
 
 
 def as_html(markdown: str) -> str:
@@ -67,8 +67,8 @@ def as_html(markdown: str) -> str:
 
     Line breaks stay, as in poems. Addresses follow the words of their links.
     """
-    paragraphs = (block.said for block in blocks(markdown, is_whole=False))
-    return "".join(_as_html(said, _APART if place else 0) for place, said in enumerate(paragraphs))
+    paragraphs = (block.content for block in blocks(markdown, is_whole=False))
+    return "".join(_as_html(content, _APART if place else 0) for place, content in enumerate(paragraphs))
 
 
 def _as_html(paragraph: str, above: int) -> str:
@@ -94,9 +94,9 @@ def _with_address(link: re.Match[str]) -> str:
 class Bubble(QWidget):
     """A message by `name`, whose text can be selected and copied. An answer may have Markdown."""
 
-    def __init__(self, name: str, said: str = "", *, is_question: bool) -> None:
+    def __init__(self, name: str, content: str = "", *, is_question: bool) -> None:
         super().__init__()
-        self.said, self._is_question = "", is_question
+        self.content, self._is_question = "", is_question
         self.parts: list[MessageText | MessageCode] = []
         self._last = 0  # the character at which the last part begins; those before it stay as they are
         self._note, self._problem = caption(), text(colour="error")
@@ -116,7 +116,7 @@ class Bubble(QWidget):
             below = row((column(self._problem, self._note), 1), offers)
             self.setLayout(column(frame, below, spacing=theme.SPACE_XS))
         self._unveil()
-        self.show_text(said)
+        self.show_text(content)
         self.show_note("")
 
     def offer(self, *buttons: QWidget) -> None:
@@ -125,26 +125,26 @@ class Bubble(QWidget):
             self._offers.addWidget(button)
             button.installEventFilter(self)
 
-    def show_text(self, said: str, *, is_whole: bool = True) -> None:
+    def show_text(self, content: str, *, is_whole: bool = True) -> None:
         """Show a message. While it grows, only its last paragraph is laid out again."""
-        if is_whole or not said.startswith(self.said):
+        if is_whole or not content.startswith(self.content):
             self._last = 0
         kept = len(self.parts) - 1 if self._last else 0
-        found = [MarkdownBlock(0, said)] if self._is_question else blocks(said[self._last :], is_whole=is_whole)
+        found = [MarkdownBlock(0, content)] if self._is_question else blocks(content[self._last :], is_whole=is_whole)
         for place, block in enumerate(found, start=kept):
             if place < len(self.parts) and isinstance(self.parts[place], MessageCode) is not block.is_code:
                 self._drop(place)
             if place == len(self.parts):
                 self.parts.append(MessageCode() if block.is_code else MessageText(is_question=self._is_question))
                 self._column.addWidget(self.parts[-1])
-            self.parts[place].show_block(block.said)
+            self.parts[place].show_block(block.content)
         self._drop(kept + len(found))
         self._last += found[-1].start if found else 0
-        self.said = said
+        self.content = content
 
-    def show_note(self, said: str, problem: str = "") -> None:
+    def show_note(self, content: str, problem: str = "") -> None:
         """Show below the text what is going on, or a problem; "" for nothing."""
-        self._note.say(said)
+        self._note.say(content)
         self._problem.say(problem)
         self._unveil()
 
@@ -181,19 +181,19 @@ class MessageText(Label):
 
     def __init__(self, *, is_question: bool) -> None:
         super().__init__()
-        self.said, self._is_question = "", is_question
+        self.content, self._is_question = "", is_question
         self._heights: dict[int, int] = {}
         self.setWordWrap(True)
         self.setFont(theme.font(TextStyle.BODY))
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
 
-    def show_block(self, said: str) -> None:
-        self.said = said
-        is_marked = not self._is_question and _MARKS.search(said) is not None
+    def show_block(self, content: str) -> None:
+        self.content = content
+        is_marked = not self._is_question and _MARKS.search(content) is not None
         self._heights.clear()
         self.setTextFormat(Qt.TextFormat.RichText if is_marked else Qt.TextFormat.PlainText)
-        self.setText(as_html(said) if is_marked else said)
-        self.setAccessibleName(said)
+        self.setText(as_html(content) if is_marked else content)
+        self.setAccessibleName(content)
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802 (Qt's name)
         if width not in self._heights:
@@ -202,7 +202,7 @@ class MessageText(Label):
 
     def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
         """Return the width of a question's longest line; an answer is as wide as the page anyway."""
-        lines = self.said.split("\n") if self._is_question else ()
+        lines = self.content.split("\n") if self._is_question else ()
         width = max(map(self.fontMetrics().horizontalAdvance, lines), default=self.width() - 1)
         return QSize(1 + width, self.fontMetrics().lineSpacing())
 
@@ -215,18 +215,18 @@ class MessageCode(FixedText):
 
     def __init__(self) -> None:
         super().__init__(self.tr("Code"))
-        self.said = ""
+        self.content = ""
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.horizontalScrollBar().rangeChanged.connect(self._fit)
 
-    def show_block(self, said: str) -> None:
-        before, self.said = self.said, said
-        if said.startswith(before):
+    def show_block(self, content: str) -> None:
+        before, self.content = self.content, content
+        if content.startswith(before):
             end = self.textCursor()
             end.movePosition(end.MoveOperation.End)
-            end.insertText(said[len(before) :])
+            end.insertText(content[len(before) :])
         else:
-            self.setPlainText(said)
+            self.setPlainText(content)
         self._fit()
 
     def _fit(self) -> None:

@@ -50,8 +50,8 @@ class KeptConversation:
 
     def has(self, words: str) -> bool:
         """Tell whether every one of `words` is in it, whatever their case."""
-        said = "\n".join((self.name, *(message.content for message in self.messages))).casefold()
-        return all(word in said for word in words.casefold().split())
+        text = "\n".join((self.name, *(message.content for message in self.messages))).casefold()
+        return all(word in text for word in words.casefold().split())
 
 
 class _Stored(Struct, frozen=True):

@@ -34,7 +34,7 @@ class ChatOptions(QDialog):
         self._length.setSingleStep(100)
         self._temperature.show_value(preferences.chat_temperature, 0.0, _HOTTEST, is_whole=False)
         self._length.show_value(preferences.chat_max_tokens, 0, _LONGEST, is_whole=True)
-        said = self.tr("At 0 the likeliest word always comes next; about 1 gives more variety.")
+        message = self.tr("At 0 the likeliest word always comes next; about 1 gives more variety.")
         heading = column(
             text(self.tr("Instructions")),
             caption(self.tr("The model reads them before each conversation.")),
@@ -43,7 +43,7 @@ class ChatOptions(QDialog):
         )
         parts = (
             heading,
-            Row(self.tr("Temperature"), said, self._temperature),
+            Row(self.tr("Temperature"), message, self._temperature),
             Row(self.tr("Longest answer"), self.tr("About 75 words are 100 tokens."), self._length),
             row(None, Button(self.tr("Close"), style="primary", act=self.accept)),
         )

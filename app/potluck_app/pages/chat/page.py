@@ -129,9 +129,9 @@ class ChatPage(Page):
     def _begin(self, least_temperature: float = 0.0) -> None:
         """Begin an answer to the last message."""
         assert self._status is not None
-        sampling, said = self._options.sampling, self._options.instructions
+        sampling, text = self._options.sampling, self._options.instructions
         sampling = replace(sampling, temperature=max(sampling.temperature, least_temperature))
-        messages = [*([ConversationMessage("system", said)] if said else []), *self.conversation]
+        messages = [*([ConversationMessage("system", text)] if text else []), *self.conversation]
         bubble = self._add_answer()
         bubble.show_note(self.tr("Asking…"))
         self._answer = answer = ChatAnswer(self._network, self.link, messages, sampling, self._status)
@@ -142,16 +142,16 @@ class ChatPage(Page):
         self._show_state()
         answer.start()
 
-    def _grow(self, bubble: Bubble, said: str) -> None:
-        bubble.show_text(said.strip(), is_whole=False)
+    def _grow(self, bubble: Bubble, text: str) -> None:
+        bubble.show_text(text.strip(), is_whole=False)
         bubble.show_note("")
 
     def _end(self, note: str = "") -> None:
         """Keep what has come of the answer, even if it was stopped."""
         assert self._answer is not None
-        said, self._answer = self._answer.text.strip(), None
-        if said:
-            self._finish_answer(said)
+        text, self._answer = self._answer.text.strip(), None
+        if text:
+            self._finish_answer(text)
             self._key = self._kept.keep(self._key, tuple(self.conversation))
             self.refresh()
             self._list.choose(self._key)
@@ -162,12 +162,12 @@ class ChatPage(Page):
         self._bubbles[-1].show_note(note)
         self._show_state()
 
-    def _finish_answer(self, said: str) -> None:
+    def _finish_answer(self, text: str) -> None:
         bubble, copy = self._bubbles[-1], CopyButton(self.tr("Copy the answer"), style="quiet")
-        bubble.show_text(said)
-        copy.show_content(said)
+        bubble.show_text(text)
+        copy.show_content(text)
         bubble.offer(copy, self._retry_button(bubble))
-        self.conversation.append(ConversationMessage("assistant", said))
+        self.conversation.append(ConversationMessage("assistant", text))
 
     def _fail(self, problem: str) -> None:
         """Drop half an answer, show why, and offer to ask the question again."""
@@ -195,12 +195,12 @@ class ChatPage(Page):
         if self._answer is not None:
             self._press_stop()
         self._cut(bubble, before)
-        self._field.setPlainText(bubble.said)
+        self._field.setPlainText(bubble.content)
         self._field.setFocus()
 
     def _edit_last(self) -> None:
         """Edit the last question."""
-        asked = [place for place, said in enumerate(self.conversation) if said.role == "user"]
+        asked = [place for place, text in enumerate(self.conversation) if text.role == "user"]
         if asked:
             self._edit(self._bubbles[asked[-1]], asked[-1])
 
@@ -308,11 +308,11 @@ class ChatPage(Page):
 
     def _explain(self) -> None:
         """Show who can read what is written here."""
-        said = self.tr(
+        text = self.tr(
             "Your messages pass through the computers that serve this model. Their owners can read them, and nobody "
             "else can. Don't write what they should not know.\n\nConversations are kept on this computer only."
         )
-        box = QMessageBox(QMessageBox.Icon.NoIcon, self.tr("Who can read along"), said, parent=self)
+        box = QMessageBox(QMessageBox.Icon.NoIcon, self.tr("Who can read along"), text, parent=self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.open()
 

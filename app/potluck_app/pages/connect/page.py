@@ -88,8 +88,8 @@ class ConnectPage(SettingsForm):
         self._key = made.key
         self._name.clear()
         self._new.show_content(made.key)
-        said = self.tr("The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.")
-        self._new_note.setText(said.format(program=made.name))
+        text = self.tr("The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.")
+        self._new_note.setText(text.format(program=made.name))
         self._new.show()
         self._new_note.show()
         self._show_recipes()
@@ -97,9 +97,9 @@ class ConnectPage(SettingsForm):
 
     def _ask_revoke(self, name: str) -> None:
         asked = self.tr("Revoke the key of {program}?").format(program=name)
-        said = self.tr("That program can no longer use the swarm's model.")
+        text = self.tr("That program can no longer use the swarm's model.")
         revoke = partial(self.call, gateway.REVOKE_KEY, gateway.KeyName(name), self._show_keys)
-        ConfirmDialog(self, asked, said, self.tr("Revoke"), revoke).open()
+        ConfirmDialog(self, asked, text, self.tr("Revoke"), revoke).open()
 
     def _show_recipes(self) -> None:
         self._recipes.show_values(self._gateway.url, self._key, self._model)
@@ -108,10 +108,10 @@ class ConnectPage(SettingsForm):
         """Return the gateway's state as a sentence or two."""
         match status.state:
             case gateway.GatewayState.READY:
-                said = self.tr("Ready: {model}.").format(model=layers.model(status.model))
+                text = self.tr("Ready: {model}.").format(model=layers.model(status.model))
                 ends = self.tr("Ends at {time} if nobody asks.") if status.ends_at is not None else ""
                 ending = ends.format(time=formats.clock(status.ends_at)) if status.ends_at is not None else ""
-                return " ".join(filter(None, (said, ending, sentences.reason(status.notice))))
+                return " ".join(filter(None, (text, ending, sentences.reason(status.notice))))
             case gateway.GatewayState.STARTING:
                 return engine.getting_ready(sentences.translated(status.step))
             case gateway.GatewayState.FAILED:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from potluck_control.recipes import RECIPES
 
 from potluck_app.widgets.controls import ComboBox
-from potluck_app.widgets.copying import CopyButton
-from potluck_app.widgets.fixed_text import FixedText
+from potluck_app.widgets.copying import CopyButton, FixedText
 from potluck_app.widgets.parts import Card, muted, row
 from potluck_app.words.sentences import translated
 
@@ -39,8 +38,8 @@ class RecipeCard(Card):
         self._where.setText(translated(recipe.place))
         values = address or _USUAL_ADDRESS, key or self.tr("YOUR-KEY"), model or self.tr("MODEL")
         content, then = recipe.filled(*values)
-        said = f"{content}\n{then}" if then else content
-        self._content.setPlainText(said.rstrip())
-        lines = said.count("\n")
+        text = f"{content}\n{then}" if then else content
+        self._content.setPlainText(text.rstrip())
+        lines = text.count("\n")
         self._content.setFixedHeight(self._content.fontMetrics().lineSpacing() * lines + _ROOM)
         self._copy.show_content(content)

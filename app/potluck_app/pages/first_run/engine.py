@@ -97,11 +97,11 @@ class SetUpPlan(QWidget):
         for item in self._findings():
             lines.append(finding_line(item.severity, sentences.reason(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
-            said = self.tr("This version of Potluck lacks the packages of the best build ({variant}).")
-            lines.append(finding_line(Severity.WARNING, said.format(variant=engine.variant(plan.variant))))
+            message = self.tr("This version of Potluck lacks the packages of the best build ({variant}).")
+            lines.append(finding_line(Severity.WARNING, message.format(variant=engine.variant(plan.variant))))
         elif not other and not plan.is_verified:
-            said = self.tr("Potluck has not been tested with this build. It is used only if it passes a test here.")
-            lines.append(finding_line(Severity.NOTE, said))
+            message = self.tr("Potluck has not been tested with this build. It is used only if it passes a test here.")
+            lines.append(finding_line(Severity.NOTE, message))
         self._build_row.show_help(engine.variant(self._variant))
         self._found.show_items(*lines)
         self._sizes.setText("" if other else engine.download_sizes(plan.download_bytes, plan.disk_bytes))
@@ -189,13 +189,13 @@ class EngineSection(PageSection):
         else:
             names = ", ".join(map(engine.device, state.devices))
             self._ready.setText(self.tr("Ready: {devices}.").format(devices=names))
-            said = [
+            message = [
                 self.tr("PyTorch build: {variant}").format(variant=engine.variant(state.variant)),
                 self.tr("Folder: {folder}").format(folder=state.folder),
             ]
             if state.outdated:
-                said.append(self.tr("Newer packages are available. Update when it suits you."))
-            self._detail.say("\n".join(said))
+                message.append(self.tr("Newer packages are available. Update when it suits you."))
+            self._detail.say("\n".join(message))
 
     def begin(self) -> None:
         """Set up what fits best, without another question."""
@@ -225,7 +225,7 @@ class EngineSection(PageSection):
         self._running = holder(row((self._bar, 1), stop, spacing=theme.SPACE_XL))
         # Two rows: in some languages three buttons are too wide for a small window.
         self._upkeep = stack(row(self._renew, self._back, None), row(self._other, None))
-        parts = (self._current, self._plan, self._running, self._upkeep)
-        self.fill(Card(heading, self._looking, self._error, *parts))
-        for widget in parts:
+        parts = (self._plan, self._running, self._upkeep)
+        self.fill(Card(heading, self._looking, self._current, self._error, *parts))
+        for widget in (self._current, *parts):
             widget.hide()

@@ -45,11 +45,11 @@ class OtherComputer(QWidget):
         )
         self._password.textChanged.connect(lambda: self._set_busy(False))
         self._error.hide()
-        said = self.tr(
+        message = self.tr(
             "There, Swarm has “Your computers”, which can show an invite to enter above. If that computer is gone, "
             "restore the backup of your keys."
         )
-        rows = (muted(said), row((self._password, 1), self._restore), self._error)
+        rows = (muted(message), row((self._password, 1), self._restore), self._error)
         self.setLayout(column(Card(self.tr("My other computer"), *rows)))
         self._set_busy(False)
 
@@ -112,7 +112,7 @@ class JoinForm(QWidget):
         self._error, self._asked = text(colour="error"), text()
         you, here = self.tr("What should friends call you?"), self.tr("What should this computer be called?")
         self._person = text_field(you, self.tr("Your name or nickname"), _MAX_NAME_CHARS)
-        self._computer = text_field(here, max_chars=_MAX_NAME_CHARS)
+        self._computer = text_field(here, "", _MAX_NAME_CHARS)
         self._names = Card("", *divided((Row(you, "", self._person), Row(here, "", self._computer))))
         for part in (self._error, self._asked, self._moves, self._names):
             part.hide()
@@ -153,14 +153,14 @@ class JoinForm(QWidget):
 
     def ask_invite(self, swarm: str) -> None:
         """Ask for an invite to `swarm`, whose link was opened; "": to any swarm."""
-        said = self.tr("Enter the invite to the swarm “{swarm}” that its members sent you.")
-        self._asked.say(said.format(swarm=swarm) if swarm else "")
+        message = self.tr("Enter the invite to the swarm “{swarm}” that its members sent you.")
+        self._asked.say(message.format(swarm=swarm) if swarm else "")
         self._invite.setFocus()
 
     def show_served(self, swarm: str) -> None:
         """Ask whether this computer moves to the new swarm, if it serves `swarm`."""
-        said = self.tr("Serve the new swarm with this computer, instead of “{swarm}”")
-        self._moves.setText(said.format(swarm=swarm))
+        message = self.tr("Serve the new swarm with this computer, instead of “{swarm}”")
+        self._moves.setText(message.format(swarm=swarm))
         self._moves.setVisible(bool(swarm))
 
     @property

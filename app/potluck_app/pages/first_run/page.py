@@ -141,14 +141,14 @@ class FirstRunPage(Page):
         self._end_trial()
 
     def _trial_note(self, state: SetupState) -> str:
-        """Return what trying it downloads; empty: nothing."""
+        """Return what a trial downloads, or "" for nothing."""
         if state.ready:
             return ""
         sizes = engine.download_sizes(state.plan.download_bytes, state.plan.disk_bytes)
         return self.tr("Trying it sets up the compute engine first. {sizes}").format(sizes=sizes)
 
     def _show_step(self) -> None:
-        said = (
+        message = (
             (self.tr("Welcome to Potluck"), self.tr("Lend a swarm the power that you do not need.")),
             (self.tr("Compute engine"), self.tr("Potluck chooses the PyTorch build that fits this computer.")),
             (self.tr("Choose a swarm"), self.tr("A swarm is a group of people who run a model together.")),
@@ -161,8 +161,8 @@ class FirstRunPage(Page):
         )
         for number, widget in enumerate(self._steps):
             widget.setVisible(number == self._step)
-        self._title.setText(said[self._step][0])
-        self._lead.setText(said[self._step][1])
+        self._title.setText(message[self._step][0])
+        self._lead.setText(message[self._step][1])
         counted = sorted({*self._path(), _SWARM})  # the swarm's step counts even after it is done
         place = counted.index(self._step) + 1
         self._bar.setRange(0, len(counted))
@@ -182,14 +182,14 @@ class FirstRunPage(Page):
         self._sign.show_glyph(*_SIGNS.get(reason, ("good", "serving")))
 
     def _membership(self, status: schema.Status | None) -> str:
-        """Return what the user is in the swarm; empty without one."""
+        """Return what the user is in the swarm, or "" without one."""
         if status is None or status.swarm is None:
             return ""
         if status.reason in _SIGNS:
             return sentences.reason(status.text)
-        said = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
-        said = said.format(swarm=status.swarm.name, model=layers.model(status.swarm.model))
-        return " ".join(filter(None, (said, guest_notice(status))))
+        message = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
+        message = message.format(swarm=status.swarm.name, model=layers.model(status.swarm.model))
+        return " ".join(filter(None, (message, guest_notice(status))))
 
     def _continue(self) -> None:
         if self._step == _READY or (self._step == _COMPUTE and self._is_trying):
@@ -290,6 +290,6 @@ class FirstRunPage(Page):
 def _points(heading: str, *points: tuple[str, str, str]) -> Card:
     """Return a card of points, each with a glyph, a title and a sentence or two."""
     lines = []
-    for glyph, title, said in points:
-        lines.append(beside(Glyph(glyph, "accent", _SIGN), strong(title), muted(said)))
+    for glyph, title, message in points:
+        lines.append(beside(Glyph(glyph, "accent", _SIGN), strong(title), muted(message)))
     return Card(heading, *lines)

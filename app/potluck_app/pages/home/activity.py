@@ -147,8 +147,8 @@ class ActivitySection(PageSection):
         """Return the line. `offered`: programs that need no button any more; grows."""
         at = muted(formats.time_of_day(transition.at))
         at.setFixedWidth(_TIME_WIDTH)
-        state, said = states.past_state(transition.state, transition.reason), sentences.translated(transition.text)
-        details = (muted(said),) if said != state else ()
+        state, why = states.past_state(transition.state, transition.reason), sentences.translated(transition.text)
+        details = (muted(why),) if why != state else ()
         texts = column(strong(state), *details, None, spacing=2)
         button = () if transition.app in offered else (column(None, self._never_button(transition), None),)
         offered.add(transition.app)
@@ -167,8 +167,8 @@ class ActivitySection(PageSection):
 
     def _offer_undo(self, placed: PlacedProgram) -> None:
         self._placed, self._shown = placed, None  # the buttons of its rows may have to go
-        said = self.tr("Potluck now keeps serving while {program} runs.")
-        self.page.announce(said.format(program=placed.app), self.tr("Undo"), self._undo)
+        done = self.tr("Potluck now keeps serving while {program} runs.")
+        self.page.announce(done.format(program=placed.app), self.tr("Undo"), self._undo)
         self._show_rows()
 
     def _undo(self) -> None:

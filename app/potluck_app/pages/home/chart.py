@@ -38,7 +38,7 @@ class ChartBar:
     label: str  # short text under the bar: "14"
     name: str  # the time in full: "Saturday 14 November"
     value: float
-    said: str  # the value in words, with its unit
+    text: str  # the value in words, with its unit
 
 
 def nice_step(highest: float) -> float:
@@ -107,7 +107,7 @@ class BarChart(QWidget):
         if number != self._marked:
             self._marked = number
             if number >= 0:
-                self.setAccessibleDescription(f"{self._bars[number].name}: {self._bars[number].said}")
+                self.setAccessibleDescription(f"{self._bars[number].name}: {self._bars[number].text}")
             self.update()
 
     def _place(self) -> QRectF:
@@ -160,7 +160,7 @@ class BarChart(QWidget):
             bar = self._bars[self._marked]
             painter.setPen(QColor(colours.text))
             painter.drawText(
-                box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{bar.name}: {bar.said}"
+                box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{bar.name}: {bar.text}"
             )
         if self.hasFocus():
             painter.setPen(QPen(QColor(colours.accent), 2.0))
@@ -181,8 +181,8 @@ class DataTable(QTableWidget):
         super().__init__(0, len(columns))
         self._rows: tuple[tuple[str, ...], ...] = ()
         self.setAccessibleName(name)
-        for column, said in enumerate(columns):
-            self.setHorizontalHeaderItem(column, _item(said, column))
+        for column, text in enumerate(columns):
+            self.setHorizontalHeaderItem(column, _item(text, column))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -202,8 +202,8 @@ class DataTable(QTableWidget):
         self._rows = tuple(tuple(cells) for cells in rows)
         self.setRowCount(len(rows))
         for row, cells in enumerate(rows):
-            for column, said in enumerate(cells):
-                self.setItem(row, column, _item(said, column))
+            for column, text in enumerate(cells):
+                self.setItem(row, column, _item(text, column))
         self.setFixedHeight(self.horizontalHeader().sizeHint().height() + _ROW_HEIGHT * min(len(rows), _MAX_ROWS))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
@@ -215,8 +215,8 @@ class DataTable(QTableWidget):
             super().keyPressEvent(event)
 
 
-def _item(said: str, column: int) -> QTableWidgetItem:
-    item = QTableWidgetItem(said)
+def _item(text: str, column: int) -> QTableWidgetItem:
+    item = QTableWidgetItem(text)
     side = Qt.AlignmentFlag.AlignLeft if column == 0 else Qt.AlignmentFlag.AlignRight
     item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
     return item

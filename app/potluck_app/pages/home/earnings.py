@@ -56,8 +56,8 @@ class EnergyCard(Card):
 
 def describe_source(source: earnings.EnergySource) -> str:
     """Return a sentence about the power that serving takes now."""
-    said = tr(_SOURCES.get(source.kind, _SOURCES["nvml"]))
-    return said.format(name=sentences.capital(sentences.translated(source.name)), watts=formats.number(source.watts))
+    text = tr(_SOURCES.get(source.kind, _SOURCES["nvml"]))
+    return text.format(name=sentences.capital(sentences.translated(source.name)), watts=formats.number(source.watts))
 
 
 class EarningsRange(Enum):
@@ -189,8 +189,8 @@ class EarningsSection(PageSection):
 
 
 def _bar(of: EarningsRange, start: float, points: int, unit: str) -> ChartBar:
-    said = unit.format(amount=formats.points(points))
-    return ChartBar(of.label(start), of.full(start), float(points), said)
+    text = unit.format(amount=formats.points(points))
+    return ChartBar(of.label(start), of.full(start), float(points), text)
 
 
 def _cells(sums: earnings.Earned) -> tuple[str, str, str]:

@@ -115,8 +115,8 @@ class LoadSection(PageSection):
         self._speed.say(formats.number(status.tokens_per_s, 1))
         self._sessions.say(formats.number(status.sessions), self.tr("open session(s)", "", status.sessions))
         load = status.load
-        said = self.tr("{all} %, Potluck {ours} %")
-        cpu = said.format(all=formats.number(load.cpu_percent), ours=formats.number(load.engine_cpu_percent))
+        message = self.tr("{all} %, Potluck {ours} %")
+        cpu = message.format(all=formats.number(load.cpu_percent), ours=formats.number(load.engine_cpu_percent))
         self._cpu.show_share(load.cpu_percent, cpu)
         gpu = load.gpu_percent
         self._gpu.setVisible(gpu is not None)
@@ -140,10 +140,10 @@ class _LoadBar(QWidget):
         label.setMinimumWidth(110)
         self.setLayout(row(label, (self._bar, 1), self._text))
 
-    def show_share(self, percent: float, said: str) -> None:
+    def show_share(self, percent: float, message: str) -> None:
         self._bar.setValue(round(min(max(percent, 0.0), 100.0) * 10))
-        self._bar.setAccessibleDescription(said)
-        self._text.setText(said)
+        self._bar.setAccessibleDescription(message)
+        self._text.setText(message)
 
 
 class HomePage(Page):
@@ -192,8 +192,10 @@ class HomePage(Page):
 
     def show_updates(self, state: UpdatesState) -> None:
         """Offer a newer version of Potluck, if there is one."""
-        said = self.tr("Potluck {version} is available.").format(version=state.offered.version) if state.offered else ""
-        self._offer.say(said, self.tr("What's new"))
+        message = (
+            self.tr("Potluck {version} is available.").format(version=state.offered.version) if state.offered else ""
+        )
+        self._offer.say(message, self.tr("What's new"))
 
     def _show_about(self, status: schema.Status) -> None:
         setup = self._setup if status.reason is Reason.NO_ENGINE else None
@@ -221,7 +223,7 @@ class HomePage(Page):
         self._resume = self._choices.addAction("")
         self._resume.triggered.connect(self._go_on)
         for pause in states.PauseChoice:
-            action = self._choices.addAction(pause.said())
+            action = self._choices.addAction(pause.label())
             action.setData(pause)
             action.triggered.connect(lambda _checked=False, chosen=pause: self._pause(chosen))
         self._offer.pressed.connect(partial(self._go, Destination.INSTALLATION))

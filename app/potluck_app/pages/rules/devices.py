@@ -41,9 +41,9 @@ class ShareBar(QWidget):
         self._ours, self._others, self._limit = 0.0, 0.0, 0.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_shares(self, ours: float, others: float, limit: float, said: str) -> None:
+    def show_shares(self, ours: float, others: float, limit: float, message: str) -> None:
         """Draw the shares, from 0 to 1 each; `limit` 0 draws no mark."""
-        self.setAccessibleDescription(said)
+        self.setAccessibleDescription(message)
         if (ours, others, limit) != (self._ours, self._others, self._limit):
             self._ours, self._others, self._limit = ours, others, limit
             self.update()
@@ -204,17 +204,17 @@ class _DeviceCard(Card):
     def show_device(self, device: machine.Device, taken_bytes: int, limit_bytes: int, *, is_automatic: bool) -> None:
         """Show what the device does; `taken_bytes` and `limit_bytes` (0: none) are Potluck's."""
         unused = self.tr("Not in use")
-        said = self.tr("In use, selected automatically") if is_automatic else self.tr("In use")
-        self._how.setText(said if self.is_on else unused)
+        message = self.tr("In use, selected automatically") if is_automatic else self.tr("In use")
+        self._how.setText(message if self.is_on else unused)
         _show_figure(self._heat, device.temperature_c, "°C")
         _show_figure(self._power, device.power_w, "W")
         self._room.setVisible(device.memory_bytes > 0)
         if device.memory_bytes > 0:
             others = max(device.memory_bytes - device.free_bytes - taken_bytes, 0)
-            said = _memory_text(device, taken_bytes, others, limit_bytes)
-            self._memory.setText(said)
+            message = _memory_text(device, taken_bytes, others, limit_bytes)
+            self._memory.setText(message)
             ours, theirs, limit = (amount / device.memory_bytes for amount in (taken_bytes, others, limit_bytes))
-            self._bar.show_shares(ours, theirs, limit, said)
+            self._bar.show_shares(ours, theirs, limit, message)
 
 
 def _limits(page: SettingsForm, device: machine.Device, *, is_on: bool) -> Iterator[tuple[SettingRow, QWidget]]:
@@ -250,8 +250,8 @@ def _memory_text(device: machine.Device, taken_bytes: int, others_bytes: int, li
         others.format(others=formats.size(others_bytes)),
         free.format(free=formats.size(device.free_bytes), all=formats.size(device.memory_bytes)),
     )
-    said = " · ".join(filter(None, parts))
-    return said[:1].upper() + said[1:]
+    message = " · ".join(filter(None, parts))
+    return message[:1].upper() + message[1:]
 
 
 def _fixed_parts(found: machine.DeviceList) -> tuple[object, ...]:

@@ -24,9 +24,9 @@ class LimitsSection(PageSection):
         self.fill(self._memory(), self._network(), self._disk(), self._electricity())
 
     def show_status(self, status: Status) -> None:
-        said = self.tr("This month so far: {sent} sent, {received} received")
+        text = self.tr("This month so far: {sent} sent, {received} received")
         sent, received = formats.size(status.use.month_sent_bytes), formats.size(status.use.month_received_bytes)
-        self._month.setText(said.format(sent=sent, received=received))
+        self._month.setText(text.format(sent=sent, received=received))
 
     def refresh(self) -> None:
         self._form.show_again()

@@ -103,11 +103,11 @@ class ScheduleSection(PageSection):
     def _describe_hours(self, lines: tuple[str, ...]) -> str:
         if not lines:
             return self.tr("At any time. Click or drag to leave hours out.")
-        said = self.tr("Only during the filled hours.")
+        text = self.tr("Only during the filled hours.")
         if not week_grid.has_whole_hours(lines):
             exact = self.tr("Your exact hours: {hours}. Painting rounds them to full hours.")
-            said += " " + exact.format(hours=", ".join(lines))
-        return said
+            text += " " + exact.format(hours=", ".join(lines))
+        return text
 
     def _paint_hours(self, hours: frozenset[int]) -> None:
         if hours:
@@ -152,12 +152,12 @@ class ScheduleSection(PageSection):
 
     def _hours(self) -> Card:
         buttons = []
-        for said, lines in (
+        for text, lines in (
             (self.tr("At any time"), None),
             (self.tr("Only at night"), _NIGHT),
             (self.tr("Not at night"), _DAY),
         ):
-            buttons.append(Button(said, "", "link"))
+            buttons.append(Button(text, "", "link"))
             buttons[-1].clicked.connect(lambda _=False, lines=lines: self._form.change(Change(_HOURS, lines)))
         foot = row((self._hours_note, 1), *buttons, spacing=theme.SPACE_S)
         return Card(self.tr("Hours of the week"), self._grid, foot)
@@ -185,12 +185,12 @@ class ProgramListsSection(PageSection):
         self.page.call(machine.PLACE_PROGRAM, params, self._announce_place)
 
     def _announce_place(self, placed: PlacedProgram) -> None:
-        said = {
+        text = {
             ProgramPlace.ALWAYS: self.tr("Potluck now steps aside whenever {program} runs."),
             ProgramPlace.NEVER: self.tr("Potluck now keeps serving while {program} runs."),
             ProgramPlace.NONE: self.tr("{program} is no longer on a list."),
         }
-        self.page.announce(said[placed.place].format(program=placed.app))
+        self.page.announce(text[placed.place].format(program=placed.app))
         self.page.call(machine.PROGRAMS, None, self._show)
 
 

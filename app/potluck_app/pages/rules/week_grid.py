@@ -30,7 +30,7 @@ def hours_of_schedule(lines: Iterable[str]) -> frozenset[int]:
 
 
 def schedule_of_hours(hours: frozenset[int]) -> tuple[str, ...]:
-    """Return the schedule of `hours`, in which days with the same hours share a line; empty: always."""
+    """Return the schedule of `hours`, in which days with the same hours share a line; none means always."""
     if len(hours) == NUM_HOURS:
         return ()
     of_days: dict[tuple[tuple[int, int], ...], list[int]] = {}

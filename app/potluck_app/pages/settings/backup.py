@@ -47,8 +47,8 @@ class FounderKeyCard(PageSection):
         box = QMessageBox(self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setText(found.code)
-        said = self.tr("Write it down and keep it safe: whoever has it is the founder of {swarm}.")
-        box.setInformativeText(said.format(swarm=found.swarm))
+        text = self.tr("Write it down and keep it safe: whoever has it is the founder of {swarm}.")
+        box.setInformativeText(text.format(swarm=found.swarm))
         box.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QGridLayout, QProgressBar
 from potluck_app.pages.page import Page, PageSection
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
+from potluck_app.widgets.copying import LogView
 from potluck_app.widgets.dialogs import choose_file
-from potluck_app.widgets.fixed_text import LogView
 from potluck_app.widgets.parts import (
     Card,
     ContentArea,
@@ -125,10 +125,10 @@ class DiagnosticsSection(PageSection):
         self._nothing.setVisible(not examination.at)
         if examination.is_running:
             done, every = len(examination.findings), examination.num_checks
-            said = self.tr("Checked {done} of {all}…").format(done=done, all=every)
+            message = self.tr("Checked {done} of {all}…").format(done=done, all=every)
         else:
-            said = self.tr("Checked {time}.").format(time=formats.clock(examination.at)) if examination.at else ""
-        self._when.say(said)
+            message = self.tr("Checked {time}.").format(time=formats.clock(examination.at)) if examination.at else ""
+        self._when.say(message)
         self._show_findings(examination.findings)
         self._poll.run_while(examination.is_running)
 
@@ -140,12 +140,12 @@ class DiagnosticsSection(PageSection):
         for severity in (health.Severity.ERROR, health.Severity.WARNING, health.Severity.NOTE):
             for finding in findings:
                 if finding.severity is severity:
-                    said = f"{sentences.translated(finding.check)} {sentences.answer(finding.text)}"
-                    lines.extend((finding_line(severity, said, sentences.advice(finding.advice)), divider()))
+                    message = f"{sentences.translated(finding.check)} {sentences.answer(finding.text)}"
+                    lines.extend((finding_line(severity, message, sentences.advice(finding.advice)), divider()))
         fine = [sentences.translated(finding.check) for finding in findings if finding.severity is health.Severity.OK]
         if fine:
-            said = self.tr("%n check(s) found nothing wrong", "", len(fine))
-            lines.append(finding_line(health.Severity.OK, said, " ".join(fine)))
+            message = self.tr("%n check(s) found nothing wrong", "", len(fine))
+            lines.append(finding_line(health.Severity.OK, message, " ".join(fine)))
         self._findings.show_items(*lines)
 
     def _show_log(self, logs: schema.Logs) -> None:
@@ -162,9 +162,9 @@ class DiagnosticsSection(PageSection):
             self.page.call(health.EXPORT, health.BundleParams(str(file)), self._show_bundle)
 
     def _show_bundle(self, bundle: health.Bundle) -> None:
-        said = self.tr("Saved {file} ({size}): {parts}.")
-        said = said.format(file=bundle.file, size=formats.size(bundle.bytes), parts=", ".join(bundle.parts))
-        self.page.announce(said)
+        message = self.tr("Saved {file} ({size}): {parts}.")
+        message = message.format(file=bundle.file, size=formats.size(bundle.bytes), parts=", ".join(bundle.parts))
+        self.page.announce(message)
 
     def _copy(self) -> None:
         if self._status is not None:
@@ -204,4 +204,4 @@ def describe_installation(status: schema.Status) -> str:
         "Watching": "; ".join(f"{probe.name}: {probe.state}" for probe in status.probes) or "not told",
         "Notices": "; ".join(map(str, status.notices)) or "none",
     }
-    return "\n".join(f"{name}: {said}" for name, said in lines.items()).replace(str(Path.home()), "~")
+    return "\n".join(f"{name}: {message}" for name, message in lines.items()).replace(str(Path.home()), "~")

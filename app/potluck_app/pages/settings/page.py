@@ -74,7 +74,7 @@ class PreferencesPage(SettingsForm):
             stack(text(self.tr("Language")), row(self._languages, None), spacing=theme.SPACE_S),
             stack(text(self.tr("Colours")), row(self._themes, None), spacing=theme.SPACE_S),
         )
-        said = {
+        message = {
             NewsKind.FRIEND: self.tr("A friend joined"),
             NewsKind.COMPLETE: self.tr("The model is complete"),
             NewsKind.MISSING: self.tr("A layer is missing"),
@@ -84,7 +84,7 @@ class PreferencesPage(SettingsForm):
         }
         for news, switch in self._switches.items():
             switch.toggled.connect(partial(self._preferences.choose_news, news))
-        notified = (Row(title, "", self._switches[news]) for news, title in said.items())
+        notified = (Row(title, "", self._switches[news]) for news, title in message.items())
         head = Row(self.tr("Notifications"), "", self._notifications)
         self.add(
             Card(self.tr("This app"), *divided(rows)),

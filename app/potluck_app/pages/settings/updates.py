@@ -28,8 +28,8 @@ class UpdatesSection(PageSection):
         self._form = page
         self._check = Button(self.tr("Check now"), "refresh", act=self._call_check)
         self._running = Row(self.tr("Version"), "", self._check)
-        said = self.tr("Once a day. The publisher sees your internet address.")
-        self._row = page.flag("updates.check", self.tr("Look for updates"), said)
+        message = self.tr("Once a day. The publisher sees your internet address.")
+        self._row = page.flag("updates.check", self.tr("Look for updates"), message)
         self._missing = muted(self.tr("No update source. Set updates.url and updates.key to choose one."))
         self._error = Notice("problem", "error")
         self._heading, self._changes = strong(), text()
@@ -60,19 +60,19 @@ class UpdatesSection(PageSection):
         self._offer.setVisible(offered is not None)
         if offered is None:
             return
-        said = self.tr("Version {version}, {day}")
-        self._heading.setText(said.format(version=offered.version, day=formats.day(offered.issued_at)))
+        message = self.tr("Version {version}, {day}")
+        self._heading.setText(message.format(version=offered.version, day=formats.day(offered.issued_at)))
         self._changes.say("\n".join(f"• {change}" for change in offered.changes))
         self._install.setText(self.tr("Install version {version}").format(version=offered.version))
         self._install.setVisible(can_install and not is_running)
         if can_install:
-            said = self.tr(
+            message = self.tr(
                 "Open sessions get up to ten minutes to finish. If the new version does not start, Potluck returns to "
                 "this one."
             )
         else:
-            said = self.tr("Install this version the way you installed Potluck: with apt, or pip.")
-        self._meaning.setText(said)
+            message = self.tr("Install this version the way you installed Potluck: with apt, or pip.")
+        self._meaning.setText(message)
 
     def _call_check(self) -> None:
         self._check.setEnabled(False)

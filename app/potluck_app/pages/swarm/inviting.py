@@ -34,7 +34,7 @@ _SIGNS = {
 def describe_reach(found: swarms.InviteReach, ports: tuple[int, ...]) -> str:
     """Return whether newcomers can reach the swarm, in a sentence or two. `ports`: of this computer."""
     port = tr("TCP port {number}").format(number=ports[0]) if ports else tr("its TCP port")
-    said = {
+    message = {
         swarms.InviteReach.DIRECT: tr("Others reach this computer: members have tried."),
         swarms.InviteReach.UNTRIED: tr("This computer has a public address, but no member has tried yet to reach it."),
         swarms.InviteReach.RELAYED: tr(
@@ -50,7 +50,7 @@ def describe_reach(found: swarms.InviteReach, ports: tuple[int, ...]) -> str:
             "Other computers cannot reach this one. Connect it to a network before you send an invite."
         ),
     }
-    return said[found].format(port=port)
+    return message[found].format(port=port)
 
 
 class InvitingCard(PageSection):
@@ -72,12 +72,12 @@ class InvitingCard(PageSection):
         days = Row(self.tr("Days"), self.tr("How long they can join with it"), self._days)
         numbers = stack(*divided((people, days)))
         more = DisclosureButton(self.tr("For how many people, and how long"), numbers)
-        said = self.tr("Paste the message into a mail or chat that you trust: whoever has it can join.")
+        message = self.tr("Paste the message into a mail or chat that you trust: whoever has it can join.")
         note = self.tr("This link opens Potluck where the invite is entered. It lets nobody in, so it's no secret.")
         other = stack(row(self._code, None), muted(note), self._link)
         self._other_ways = DisclosureButton(self.tr("QR code and link"), other)
         foot = row(more, self._other_ways, None)
-        items = (self._checked, text(said), self._copy, foot, numbers, other, self._open)
+        items = (self._checked, text(message), self._copy, foot, numbers, other, self._open)
         self._form = stack(*items)
         self.fill(Card(self.tr("Invite someone"), self._form, self._refusal))
         self.setFocusProxy(self._copy)
@@ -111,9 +111,9 @@ class InvitingCard(PageSection):
     def _show_no_contact(self, error: PotluckError) -> None:
         self._say_reach(sentences.failure(error), "problem", "error")
 
-    def _say_reach(self, said: str, glyph: str, role: str) -> None:
+    def _say_reach(self, message: str, glyph: str, role: str) -> None:
         self._sign.show_glyph(glyph, role)
-        self._reach.setText(said)
+        self._reach.setText(message)
         self._checked.show()
 
     def _show_usual(self) -> None:
@@ -143,13 +143,13 @@ class InvitingCard(PageSection):
         return Row(name, " · ".join(filter(None, (used, ends, came))), end)
 
     def _ask_end(self, invite: members.OpenInvite) -> None:
-        said = self.tr(
+        message = self.tr(
             "Nobody can join with it any more. People who joined with it and are confirmed stay members. "
             "The others have to ask for another invite."
         )
         done = self.tr("The invite has ended.")
         end = partial(self.page.change_members, members.END_INVITE, members.EndInviteParams(invite.id), done)
-        ConfirmDialog(self, self.tr("End this invite?"), said, self.tr("End the invite"), end).open()
+        ConfirmDialog(self, self.tr("End this invite?"), message, self.tr("End the invite"), end).open()
 
 
 def who_invites(found: members.MembersList) -> str:

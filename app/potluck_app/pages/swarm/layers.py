@@ -43,10 +43,10 @@ class LayerStrip(QWidget):
         """The layers [start, end) that are underlined."""
         return self._shown[1]
 
-    def show_layers(self, served: Sequence[layers.Layer], own: tuple[int, int] | None, said: str) -> None:
-        """Draw who serves each layer, and a line below `own`, a range [start, end); `said` says the same in words."""
-        self.setAccessibleDescription(said)
-        self.setToolTip(said)
+    def show_layers(self, served: Sequence[layers.Layer], own: tuple[int, int] | None, message: str) -> None:
+        """Draw who serves each layer, and a line below `own`, a range [start, end); `message` says it in words."""
+        self.setAccessibleDescription(message)
+        self.setToolTip(message)
         if (tuple(served), own) != self._shown:
             self._shown = tuple(served), own
             self.update()
@@ -79,10 +79,10 @@ class LayersCard(PageSection):
         super().__init__(page)
         self._status: Status | None = None
         self._found: members.MembersList | None = None
-        self._name, self._strip, self._said = text(style=TextStyle.HEADING), LayerStrip(), text()
+        self._name, self._strip, self._message = text(style=TextStyle.HEADING), LayerStrip(), text()
         self._more, self._when = muted(), caption()
         self._bar = DownloadProgress(self.tr("Download progress"))
-        self.fill(Card("", self._name, self._strip, self._said, self._more, self._when, self._bar))
+        self.fill(Card("", self._name, self._strip, self._message, self._more, self._when, self._bar))
         self.hide()
 
     def show_status(self, status: Status) -> None:
@@ -105,10 +105,10 @@ class LayersCard(PageSection):
             found = None
         served = served_by(found, swarm)
         counts = [len(people) for people in served if people is not None]
-        said = layers.summary(counts, swarm.num_blocks, swarm.span)
+        message = layers.summary(counts, swarm.num_blocks, swarm.span)
         self._name.setText(self.tr("{swarm} runs {model}").format(swarm=swarm.name, model=layers.model(swarm.model)))
-        self._strip.show_layers(served, swarm.span, said)
-        self._said.setText(said)
+        self._strip.show_layers(served, swarm.span, message)
+        self._message.setText(message)
         self._more.say(layers.one_more(swarm))
         at = found.servers_at if found is not None else swarm.coverage_at
         is_old = at is not None and at < time.time() - _OLD_S

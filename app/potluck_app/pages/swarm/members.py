@@ -1,10 +1,14 @@
-"""The people of a swarm: their computers, since when they are known, by whose invite, and what leaders may do."""
+"""The people of a swarm: their computers, what leaders may do, and reports about wrong results.
+
+A person is shown with the time since which they are known, and by whose invite they came.
+"""
 
 from __future__ import annotations
 
 import time
 from functools import partial
 
+from potluck_control.api import schema
 from potluck_control.api.schema import Status
 from potluck_control.methods import members
 from PySide6.QtCore import QRectF, Qt
@@ -21,7 +25,7 @@ from potluck_app.widgets.row import Row, RowList
 from potluck_app.widgets.theme import TextStyle
 from potluck_app.words import formats
 from potluck_app.words.language import tr
-from potluck_app.words.people import current_work, places_of, stable_part
+from potluck_app.words.people import current_work, join_names, places_of, stable_part
 
 _SIDE = 32
 _MAX_ROWS = 50  # more people are found by name
@@ -92,8 +96,8 @@ class MembersCard(PageSection):
         self._waiting.setVisible(found.is_open)
         self._search.setVisible(len(found.members) > _MANY)
         if found.is_open:
-            said = self.tr("{swarm} is open to everybody").format(swarm=found.swarm)
-            self._waiting.say(said, self.tr("It has no members. Everybody who finds it can use it."))
+            text = self.tr("{swarm} is open to everybody").format(swarm=found.swarm)
+            self._waiting.say(text, self.tr("It has no members. Everybody who finds it can use it."))
         wanted = self._search.text().strip().casefold() if len(found.members) > _MANY else ""
         self._people.show_rows((stable_part(found), wanted), lambda: self._make_rows(found, wanted))
 
@@ -118,8 +122,8 @@ class MembersCard(PageSection):
         changes = []
         if found.is_founder and member.rank not in ("guest", "founder") and not member.is_you:
             is_admin = member.rank == "admin"
-            said = self.tr("Make ordinary member") if is_admin else self.tr("Make admin")
-            changes.append((said, partial(self._promote, member, is_admin=not is_admin)))
+            text = self.tr("Make ordinary member") if is_admin else self.tr("Make admin")
+            changes.append((text, partial(self._promote, member, is_admin=not is_admin)))
         if may_remove(member, found):
             changes.append((self.tr("Remove…"), partial(self._ask_remove, member, found)))
         if changes:
@@ -139,7 +143,7 @@ class MembersCard(PageSection):
 
     def _ask_remove(self, member: members.Member, found: members.MembersList) -> None:
         asked = self.tr("Remove {name} from {swarm}?").format(name=member.name, swarm=found.swarm)
-        said = self.tr(
+        text = self.tr(
             "Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. "
             "They can only come back with an invite."
         )
@@ -154,10 +158,77 @@ class MembersCard(PageSection):
             done = self.tr("{name} was removed.").format(name=member.name)
             self.page.change_members(members.REMOVE, members.MemberParams(member.id), done)
 
-        question = ConfirmDialog(self, asked, said, self.tr("Remove"), remove)
+        question = ConfirmDialog(self, asked, text, self.tr("Remove"), remove)
         if ends_invite is not None:
             question.setCheckBox(ends_invite)
         question.open()
+
+
+class WrongResultsCard(PageSection):
+    """The reports about computers that returned wrong results. Hidden while there is nothing to decide."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self._rows = RowList()
+        self.fill(Card(self.tr("Wrong results"), self._rows))
+        self.hide()
+
+    def show_members(self, found: members.MembersList) -> None:
+        reports = found.wrong_results
+        self._rows.show_rows((reports, found.may_lead), lambda: [self._row(each, found) for each in reports])
+        self.setVisible(bool(found.wrong_results))
+
+    def _row(self, each: members.WrongResultsReport, found: members.MembersList) -> Row:
+        whose = self.tr("{name}'s {machine}").format(name=each.name, machine=each.machine)
+        title = self.tr("{computer} returned wrong results").format(computer=whose)
+        if each.is_here:
+            title = self.tr("This computer returned wrong results")
+        buttons = []
+        if each.is_here:
+            buttons.append(Button(self.tr("Stop serving"), act=self._stop))
+        elif found.may_lead:
+            about = self.tr("Remove {name}").format(name=whose)
+            remove = partial(self._ask_remove, each, whose, found.swarm)
+            buttons.append(Button(self.tr("Remove…"), "", "quiet", remove, about=about))
+        about = self.tr("Dismiss the reports about {name}").format(name=whose)
+        buttons.append(Button(self.tr("Dismiss"), "", "quiet", lambda: self._dismiss(each), about=about))
+        return Row(title, self._help(each, found), holder(row(*buttons)))
+
+    def _help(self, each: members.WrongResultsReport, found: members.MembersList) -> str:
+        text = self.tr("Found by {people}.")
+        if each.is_confirmed:
+            text = self.tr("Found by {people}, confirmed by your server.")
+        elif found.may_lead and not each.is_here:
+            text = self.tr("Found by {people}, not confirmed by your server.")
+        text = text.format(people=join_names(each.found_by, 0))
+        return f"{text} {self._checked(each)}" if each.is_here else text
+
+    def _checked(self, each: members.WrongResultsReport) -> str:
+        if each.damaged:
+            return self.tr("Its memory was damaged: test it, and that of the graphics card.")
+        if each.checked_at is None:
+            return self.tr("If a graphics card or memory is overclocked, undo that.")
+        loaded = self.tr("It loaded the model again on {day} and found nothing wrong in its memory.")
+        return loaded.format(day=formats.date(each.checked_at))
+
+    def _stop(self) -> None:
+        def stopped(_: schema.Status) -> None:
+            self.page.announce(self.tr("This computer serves nobody until you resume."))
+
+        self.page.call(schema.PAUSE, schema.PauseParams(), stopped)
+
+    def _dismiss(self, each: members.WrongResultsReport) -> None:
+        self.page.change_members(
+            members.DISMISS, members.MemberParams(each.member, each.peer_id), self.tr("Dismissed.")
+        )
+
+    def _ask_remove(self, each: members.WrongResultsReport, whose: str, swarm: str) -> None:
+        asked = self.tr("Remove {name} from {swarm}?").format(name=whose, swarm=swarm)
+        text = self.tr("Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.")
+        done = self.tr("{name} was removed.").format(name=whose)
+        params = members.MemberParams(each.member, each.peer_id)
+        remove = partial(self.page.change_members, members.REMOVE, params, done)
+        ConfirmDialog(self, asked, text, self.tr("Remove"), remove).open()
 
 
 def may_remove(member: members.Member, found: members.MembersList) -> bool:

@@ -43,8 +43,14 @@ class ModelPicker(QWidget):
         self._words.setClearButtonEnabled(True)
         self._words.returnPressed.connect(self._search)
         folder = Button(self.tr("Look in a folder…"), "folder", act=self._choose_folder)
-        self._said, self._problem, self._list = caption(), text(colour="error"), RowList()
-        items = (row((self._words, 1), self._search_button), row(folder, None), self._said, self._problem, self._list)
+        self._message, self._problem, self._list = caption(), text(colour="error"), RowList()
+        items = (
+            row((self._words, 1), self._search_button),
+            row(folder, None),
+            self._message,
+            self._problem,
+            self._list,
+        )
         self.setLayout(column(Card(self.tr("Models to choose from"), *items)))
         self.setFocusProxy(self._words)
 
@@ -80,8 +86,8 @@ class ModelPicker(QWidget):
 
         self._link.call(method, params, done=done, failed=failed)
 
-    def _say(self, said: str = "", problem: str = "") -> None:
-        self._said.say(said)
+    def _say(self, message: str = "", problem: str = "") -> None:
+        self._message.say(message)
         self._problem.say(problem)
 
     def _show(self, found: models.ModelChoices) -> None:
@@ -109,7 +115,7 @@ def describe_choice(choice: models.ModelChoice) -> str:
 
 
 def describe_fit(num_computers: int) -> str:
-    """Return how many people with such a computer hold a model together; empty: not known."""
+    """Return how many people with such a computer hold a model together, or "" if nobody knows."""
     if not num_computers:
         return ""
     if num_computers == 1:
@@ -118,7 +124,7 @@ def describe_fit(num_computers: int) -> str:
 
 
 class ModelsCard(PageSection):
-    """How the served model is computed, and the models on the disk. It asks again while a model is loaded."""
+    """The computing of the served model, and the models on the disk. It asks again while a model is loaded."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
@@ -140,16 +146,16 @@ class ModelsCard(PageSection):
         if found.folder.prepared_bytes:
             about = self.tr("Delete prepared layers")
             delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._delete(""), about=about)
-            said = self.tr("{size}. Potluck makes them again when needed.")
+            message = self.tr("{size}. Potluck makes them again when needed.")
             size = formats.size(found.folder.prepared_bytes)
-            rows.append(Row(self.tr("Layers prepared for this computer"), said.format(size=size), delete))
+            rows.append(Row(self.tr("Layers prepared for this computer"), message.format(size=size), delete))
         return rows
 
     def _folder_row(self, folder: models.ModelsFolder) -> Row:
         used = formats.size(folder.models_bytes + folder.prepared_bytes)
-        said = self.tr("{used} used, {free} free").format(used=used, free=formats.size(folder.free_bytes))
+        message = self.tr("{used} used, {free} free").format(used=used, free=formats.size(folder.free_bytes))
         about = self.tr("Choose a folder for models")
-        return Row(folder.path, said, Button(self.tr("Choose…"), "folder", act=self._choose_folder, about=about))
+        return Row(folder.path, message, Button(self.tr("Choose…"), "folder", act=self._choose_folder, about=about))
 
     def _stored_row(self, model: models.StoredModel) -> Row:
         parts = [formats.size(model.bytes)]
@@ -166,10 +172,10 @@ class ModelsCard(PageSection):
 
     def _ask_delete(self, model: models.StoredModel) -> None:
         """Ask before deleting, for another download may take hours."""
-        said = self.tr("Frees {size}. Potluck downloads the model again when it needs it.")
-        said = said.format(size=formats.size(model.bytes))
+        message = self.tr("Frees {size}. Potluck downloads the model again when it needs it.")
+        message = message.format(size=formats.size(model.bytes))
         asked, delete = self.tr("Delete {model}?").format(model=model.name), self.tr("Delete")
-        ConfirmDialog(self, asked, said, delete, lambda: self._delete(model.name, force=bool(model.swarms))).open()
+        ConfirmDialog(self, asked, message, delete, lambda: self._delete(model.name, force=bool(model.swarms))).open()
 
     def _delete(self, name: str, *, force: bool = False) -> None:
         self.page.call(models.DELETE, models.DeleteParams(name, force), self._deleted)
@@ -185,8 +191,8 @@ class ModelsCard(PageSection):
             self.page.call(settings.SET, settings.SetParams((change,)), lambda _: self._chosen(chosen))
 
     def _chosen(self, folder: str) -> None:
-        said = self.tr("Models go to {folder} from now on. Move those you have there yourself.")
-        self.page.announce(said.format(folder=folder))
+        message = self.tr("Models go to {folder} from now on. Move those you have there yourself.")
+        self.page.announce(message.format(folder=folder))
         self.refresh()
 
 

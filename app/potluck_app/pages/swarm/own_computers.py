@@ -109,7 +109,9 @@ class OwnComputers(PageSection):
 
     def _ask_remove(self, machine: members.MemberMachine, you: members.Member) -> None:
         asked = self.tr("Remove {name}?").format(name=machine.name)
-        said = self.tr("That computer loses access to the swarm for good, within a minute. Your other computers stay.")
+        message = self.tr(
+            "That computer loses access to the swarm for good, within a minute. Your other computers stay."
+        )
         done = self.tr("{name} was removed.").format(name=machine.name)
         remove = partial(self.page.change_members, members.REMOVE, members.MemberParams(you.id, machine.peer_id), done)
-        ConfirmDialog(self, asked, said, self.tr("Remove"), remove).open()
+        ConfirmDialog(self, asked, message, self.tr("Remove"), remove).open()

@@ -10,11 +10,10 @@ from potluck_app.pages.calls import DaemonCaller
 from potluck_app.pages.page import Fold, Page
 from potluck_app.pages.swarm.inviting import InvitingCard
 from potluck_app.pages.swarm.layers import LayersCard
-from potluck_app.pages.swarm.members import MembersCard
+from potluck_app.pages.swarm.members import MembersCard, WrongResultsCard
 from potluck_app.pages.swarm.models import ModelsCard
 from potluck_app.pages.swarm.own_computers import OwnComputers
 from potluck_app.pages.swarm.swarms import SwarmsCard
-from potluck_app.pages.swarm.wrong_results import WrongResultsCard
 from potluck_app.words.people import stable_part
 
 

@@ -94,14 +94,14 @@ class SwarmsCard(PageSection):
 
     def _ask_change(self, model: str, name: str) -> None:
         asked = self.tr("Change the model of {swarm} to {model}?").format(swarm=self._led, model=layers.model(name))
-        said = self.tr(
+        message = self.tr(
             "Everybody in the swarm gets the new model, and their computers download it. Conversations with the "
             "present model end within ten minutes. Invites stay valid."
         )
         change = partial(
             self.page.call, swarms.CHOOSE_MODEL, swarms.ChooseModelParams(model, self._led), self._show_change
         )
-        ConfirmDialog(self, asked, said, self.tr("Change the model"), change).open()
+        ConfirmDialog(self, asked, message, self.tr("Change the model"), change).open()
 
     def _show_change(self, change: swarms.ModelChange) -> None:
         """Show how far the change is; reading a large model's files takes minutes."""
@@ -119,20 +119,20 @@ class SwarmsCard(PageSection):
             self.page.announce(done.format(**about))
             self.page.refresh()
 
-    def _say(self, said: str = "", problem: str = "") -> None:
-        self._reading.say(said)
+    def _say(self, message: str = "", problem: str = "") -> None:
+        self._reading.say(message)
         self._problem.say(problem)
 
     def _ask_leave(self, found: members.MembersList) -> None:
-        said = self.tr("You need a new invite to come back. You keep your points.")
+        message = self.tr("You need a new invite to come back. You keep your points.")
         if found.is_founder:
             self.page.call(
-                members.RECOVERY_CODE, members.SwarmParams(found.swarm), partial(self._ask_founder, found, said)
+                members.RECOVERY_CODE, members.SwarmParams(found.swarm), partial(self._ask_founder, found, message)
             )
         else:
-            self._question(found.swarm, said).open()
+            self._question(found.swarm, message).open()
 
-    def _ask_founder(self, found: members.MembersList, said: str, recovery: members.RecoveryCode) -> None:
+    def _ask_founder(self, found: members.MembersList, message: str, recovery: members.RecoveryCode) -> None:
         """Show the recovery code before the key is gone."""
         lost = self.tr(
             "You founded this swarm, and this computer forgets the founder's key. Write down its recovery code, "
@@ -140,14 +140,14 @@ class SwarmsCard(PageSection):
         )
         alone = self.tr("It has no admin, so nobody can invite, confirm or remove people either.")
         has_admin = any(member.rank == "admin" for member in found.members)
-        parts = (lost.format(code=recovery.code), *(() if has_admin else (alone,)), said)
+        parts = (lost.format(code=recovery.code), *(() if has_admin else (alone,)), message)
         question = self._question(found.swarm, "\n\n".join(parts))
         question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         question.open()
 
-    def _question(self, name: str, said: str) -> ConfirmDialog:
+    def _question(self, name: str, message: str) -> ConfirmDialog:
         params = swarms.LeaveParams(name, is_sure=True)
         leave = partial(self.page.call, swarms.LEAVE, params, lambda _: self.page.refresh())
         return ConfirmDialog(
-            self, self.tr("Leave the swarm {swarm}?").format(swarm=name), said, self.tr("Leave"), leave
+            self, self.tr("Leave the swarm {swarm}?").format(swarm=name), message, self.tr("Leave"), leave
         )

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from PySide6.QtCore import QTranslator
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 _PLACE = re.compile(r"\{\w+\}|%n")
 
 

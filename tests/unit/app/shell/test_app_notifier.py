@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS
+from helpers.app_states import MISSING, UPDATES
 from msgspec import structs
 from potluck_app.pages.preferences import NewsKind
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.api.schema import Status, SwarmStatus, Transition
 from potluck_control.api.versions import Agreement, Difference
-from potluck_control.methods.installation import Offered, Plan, SetupState, UpdatesState
+from potluck_control.methods.installation import Offered, UpdatesState
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.states import Reason, State
 
 from potluck.protocol.codec import decode, encode
-from potluck.sentences import NOTHING, sentence
+from potluck.sentences import sentence
 
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, sentence("The engine failed"), since=100.0, version="1")
 PAUSED = structs.replace(FAILED, state=State.PAUSED, reason=Reason.USER, text=sentence("Paused by you"))
@@ -136,8 +137,6 @@ def test_a_daemon_of_another_version_is_told_once() -> None:
 # -- what is heard while nobody looks ----------------------------------------------------------------------------------
 
 SERVING = Status(State.SERVING, Reason.NONE, sentence("Serving"), since=5.0, version="1", tokens_per_s=3.0)
-SETUP = SetupState(False, "/engines", Plan("cpu", sentence("no GPU"), NOTHING, 1, 1, True))
-UPDATES = UpdatesState("0.1.0", False, True, True)
 YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, sentence("Giving way to {who}", who="Doom"))
 
 
@@ -155,7 +154,7 @@ def link() -> DaemonLink:
 def test_numbers_and_the_progress_of_a_set_up_are_no_news_to_nobody(link: DaemonLink) -> None:
     assert is_wanted(link, SERVING)
     assert not is_wanted(link, SERVING)
-    assert not is_wanted(link, SETUP)
+    assert not is_wanted(link, MISSING)
     assert not is_wanted(link, SERVING)  # the one between changed nothing
     assert is_wanted(link, UPDATES)
     assert is_wanted(link, YIELDED)
@@ -163,4 +162,4 @@ def test_numbers_and_the_progress_of_a_set_up_are_no_news_to_nobody(link: Daemon
 
 def test_somebody_who_looks_is_told_everything(link: DaemonLink) -> None:
     link.is_calm = False
-    assert all(is_wanted(link, event) for event in (SERVING, SERVING, SETUP, UPDATES, YIELDED))
+    assert all(is_wanted(link, event) for event in (SERVING, SERVING, MISSING, UPDATES, YIELDED))

@@ -109,21 +109,14 @@ def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
     assert states.away() in states.tooltip(None)
 
 
-def test_coverage_names_the_gaps() -> None:
-    for counts, text in (
-        ((), "4 layers, status unknown."),
-        ((1, 2, 3, 1), "All 4 layers online."),
-        ((0, 1, 0, 0), "Nobody serves layers 1, 3–4."),
-    ):
-        assert layers.coverage(counts, 4) == text
-
-
 def test_a_line_says_which_layers_are_ours_and_which_have_a_single_server() -> None:
     for counts, own, text in (
         ((1,) * 12, (4, 8), "All 12 layers online. You serve 5–8."),
         ((2,) * 11 + (1,), None, "All 12 layers online. You serve none. Only one computer serves layer 12."),
         ((1,) * 4 + (2,) * 8, (0, 1), "All 12 layers online. You serve 1. Only one computer serves layers 1–4."),
         ((2,) * 11 + (0,), None, "Nobody serves layer 12. You serve none."),
+        ((0, 1, *(2,) * 9, 0), None, "Nobody serves layers 1, 12. You serve none."),
+        ((), None, "12 layers, status unknown. You serve none."),
     ):
         assert layers.summary(counts, 12, own) == text
 

@@ -38,8 +38,8 @@ from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.topics.settings import settings_page
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -302,17 +302,6 @@ def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbo
     while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
         after = after.nextInFocusChain()
     assert after.accessibleName() == "Memory for Potluck"
-
-
-def test_the_wheel_does_not_move_a_slider() -> None:
-    slider = LimitSlider(0, 10, 1)
-    slider.show_limit(5)
-    scrolled = QWheelEvent(
-        *(QPointF(5, 5), QPointF(5, 5), QPoint(0, 120), QPoint(0, 120)),
-        *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
-    )
-    slider.wheelEvent(scrolled)
-    assert (slider.limit, scrolled.isAccepted()) == (5, False)
 
 
 def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:

@@ -15,8 +15,7 @@ from potluck_app.pages.page import Page
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
 from potluck_app.windows import distribution
-from potluck_app.windows.autostart import disk_folder
-from potluck_app.windows.distribution import LinuxState, LinuxStep, check_wsl, read_state, set_up
+from potluck_app.windows.distribution import LinuxState, LinuxStep, check_wsl, disk_folder, read_state, set_up
 from potluck_app.windows.host import WslStarter
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
 from potluck_control.api import schema
@@ -290,14 +289,14 @@ def test_a_daemon_that_does_not_run_yet_is_away_with_a_reason(tmp_path: Path, mo
 
 
 def test_scripts_for_linux_are_understood_by_its_shell() -> None:
-    for script in (distribution._LOOK, distribution._CONFIGURE, distribution._ADD_PACKAGE):
+    for script in (distribution._READ_STATE, distribution._CONFIGURE, distribution._ADD_PACKAGE):
         done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True, check=True)
         assert not done.stderr
 
 
 def test_the_look_inside_tells_of_a_bare_linux() -> None:
     """The real script, on this machine, which is none of Potluck's."""
-    done = subprocess.run(["sh", "-c", distribution._LOOK], capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-c", distribution._READ_STATE], capture_output=True, text=True, check=False)
     told = dict(line.split("=", 1) for line in done.stdout.splitlines())
     assert told["init"] == Path("/proc/1/comm").read_text().strip()
     assert told.keys() == {"init", "package", "service"}

@@ -1,14 +1,12 @@
-"""What computes and newer versions: the page Installation and the first run, with a daemon that answers as told."""
+"""The compute engine and newer versions of Potluck, with a daemon that answers as the test says."""
 
 import pytest
 from helpers.app_answers import ANSWERS
-from helpers.application import Wait
+from helpers.app_states import FETCHING, GIB, MEMBER, MISSING, OFFERED, READY, UPDATES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, opened, press, shown
 from msgspec import structs
-from potluck_app.pages.chat.page import ChatPage
 from potluck_app.pages.first_run.engine import SetUpPlan
-from potluck_app.pages.first_run.page import FirstRunPage
 from potluck_app.pages.home.page import HomePage
 from potluck_app.pages.settings.page import PreferencesPage
 from potluck_app.pages.settings.updates import UpdatesSection
@@ -16,27 +14,15 @@ from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.progress import DownloadRate
-from potluck_control.api.schema import Joined, Status, SwarmStatus
 from potluck_control.methods.health import Finding, Severity, Subject
-from potluck_control.methods.installation import (
-    BeginParams,
-    Offered,
-    Plan,
-    Problem,
-    SetupState,
-    UpdatesState,
-    WorkProgress,
-)
+from potluck_control.methods.installation import BeginParams, Problem, SetupState, UpdatesState, WorkProgress
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
-from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
-from potluck.sentences import NOTHING, sentence
+from potluck.sentences import sentence
 
-GIB = 1 << 30
-PLAN = Plan("cu130", sentence("RTX 3090 can be used"), NOTHING, 3 * GIB, 7 * GIB, False)
 DISK = Finding(
     sentence("disk"),
     Severity.ERROR,
@@ -44,30 +30,14 @@ DISK = Finding(
     sentence("free some, or use --folder"),
     Subject.ROOM,
 )
-MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
-FETCHING = structs.replace(MISSING, progress=WorkProgress(sentence("downloading torch (3 of 40)"), GIB, 3 * GIB))
-READY = structs.replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
 FAILED = structs.replace(
     MISSING,
     error=Problem(sentence("torch cannot be fetched from example.org: no route"), sentence("check the network")),
 )
-UPDATES = UpdatesState("0.1.0", False, True, True)
-OFFERED = Offered("0.2.0", ("Faster <b>starts</b>", "Less memory"), 1_700_000_000)
-NO_SWARM = Status(State.IDLE, Reason.NO_SWARM, sentence("No swarm joined yet"), since=1.0, version="1")
-NO_ENGINE = structs.replace(
-    NO_SWARM,
-    reason=Reason.NO_ENGINE,
-    text=sentence("The engine is not set up yet"),
-    ends=sentence("when you set it up"),
-)
-MEMBER = structs.replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
 
 
 def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[PreferencesPage, FakeLink]:
     return opened(PreferencesPage, ANSWERS | {"setup.state": setup, "updates.state": updates})
-
-
-# -- what computes -----------------------------------------------------------------------------------------------------
 
 
 def test_it_says_what_was_found_what_is_fetched_and_where_before_anything_happens() -> None:
@@ -144,98 +114,6 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     assert pace.bytes_per_s == 0.0
 
 
-# -- the first run and Home --------------------------------------------------------------------------------------------
-
-
-def first_run(setup: SetupState) -> tuple[FirstRunPage, FakeLink]:
-    link = FakeLink({"setup.state": setup})
-    page = FirstRunPage(link)
-    page.show_status(NO_SWARM)
-    page.refresh()
-    return page, link
-
-
-def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
-    page, link = first_run(MISSING)
-    assert "1 of 4" in shown(page)
-    press(page, "Continue")
-    assert {"Later", "Download and install"} <= set(buttons(page))
-    press(page, "Download and install")
-    link.answer("setup.begin", FETCHING)
-    press(page, "Continue")
-    assert "3 of 4" in shown(page)
-    press(page, "Back")
-    assert "Downloading torch (3 of 40)." in shown(page)
-
-
-def test_the_first_run_has_as_many_steps_after_a_swarm_is_joined_as_before() -> None:
-    page, _ = first_run(READY)
-    press(page, "Continue")
-    assert "2 of 3" in shown(page)
-    page.show_status(MEMBER)
-    assert "3 of 3" in shown(page)
-
-
-def test_who_only_tries_it_out_gets_a_swarm_and_a_chat_with_one_click(qtbot: QtBot) -> None:
-    page, link = first_run(READY)
-    assert "1 of 3" in shown(page), "there is no step for an engine that is there"
-    link.answers["create"] = Joined("home", "demo-model")
-    with qtbot.waitSignals([page.requested, page.finished], order="strict"):
-        press(page, "Try it on this computer")
-    assert not page.is_open
-
-
-def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> None:
-    page, link = first_run(MISSING)
-    assert any(line.startswith("Trying it sets up the compute engine first. ") for line in shown(page))
-    press(page, "Try it on this computer")
-    link.fail("create", UsageError("the swarm home exists already", hint="leave it first"))
-    assert "The swarm home exists already. Leave it first." in shown(page)
-    press(page, "Try it on this computer")
-    link.answer("create", Joined("home", "demo-model"))
-    assert link.named("setup.begin") == [BeginParams()]
-    link.answer("setup.begin", FETCHING)
-    assert "Downloading torch (3 of 40)." in shown(page)
-    link.answers["setup.state"] = READY
-    page.show_status(structs.replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
-    page.refresh()
-    assert "Compute engine" in shown(page)
-    with qtbot.waitSignals([page.requested, page.finished], order="strict"):
-        page.show_status(structs.replace(MEMBER, reason=Reason.NONE))
-
-
-def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_not_waited_for(
-    qtbot: QtBot, wait: Wait
-) -> None:
-    for waits in (True, False):
-        link = FakeLink({"setup.state": MISSING, "create": Joined("home", "demo-model"), "setup.begin": FETCHING})
-        window = MainWindow(link)
-        qtbot.addWidget(window)
-        window.show_status(NO_SWARM)
-        press(window, "Try it on this computer")
-        window.show()
-        window.show_status(MEMBER)  # without an engine yet
-        assert isinstance(window.currentWidget(), FirstRunPage)
-        if waits:
-            link.answers["setup.state"] = READY
-            window.currentWidget().refresh()
-            window.show_status(structs.replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
-        else:
-            press(window.currentWidget(), "Continue")
-        wait(lambda window=window: isinstance(window.page, ChatPage))
-
-
-def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
-    page, link = first_run(MISSING)
-    link.answers["create"] = Joined("home", "demo")
-    press(page, "Continue")
-    press(page, "Later")
-    press(page, "Start a swarm with the demo model")
-    page.show_status(MEMBER)
-    press(page, "Back")
-    assert "Download and install" in buttons(page)
-
-
 def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() -> None:
     window = MainWindow(FakeLink({"setup.state": MISSING, "updates.state": UPDATES}))
     window.show_status(MEMBER)
@@ -248,9 +126,6 @@ def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() 
     press(window.page, "Set up the compute engine")
     assert isinstance(window.page, PreferencesPage)
     assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
-
-
-# -- updates -----------------------------------------------------------------------------------------------------------
 
 
 def test_looking_for_updates_is_off_until_it_is_switched_on() -> None:

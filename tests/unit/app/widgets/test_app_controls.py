@@ -4,7 +4,7 @@ import pytest
 from helpers.app_answers import ANSWERS, PROBES, SERVING
 from helpers.controls import controls, faults_of, page_faults, roll, unfold
 from helpers.fake_link import FakeLink
-from helpers.screen import button, press, shown
+from helpers.screen import button, open_window, press, shown
 from msgspec import structs
 from potluck_app.pages import calls
 from potluck_app.pages.catalogue import SIDEBAR
@@ -51,11 +51,8 @@ def test_no_control_moves_by_wheel_and_each_has_a_name_and_obeys_enter_and_space
 
 
 def test_the_wheel_scrolls_the_page_whatever_it_is_over_and_whatever_has_the_keyboard(qtbot: QtBot) -> None:
-    window = MainWindow(FakeLink(ANSWERS))
-    qtbot.addWidget(window)
+    window = open_window(qtbot, BUSY, ANSWERS)
     window.resize(window.minimumSize())
-    window.show()
-    window.show_status(BUSY)
     for entry in SIDEBAR:
         window.open(entry.key)
         unfold(window.page)
@@ -118,11 +115,8 @@ def test_a_page_opens_at_its_top_with_the_keyboard_there(qtbot: QtBot) -> None:
 
 
 def test_a_fold_that_opens_at_the_lower_edge_comes_into_view_with_its_heading_above(qtbot: QtBot) -> None:
-    window = MainWindow(FakeLink(ANSWERS))
-    qtbot.addWidget(window)
+    window = open_window(qtbot, SERVING, ANSWERS)
     window.resize(window.minimumSize())
-    window.show()
-    window.show_status(SERVING)
     window.open("settings")
     head = window.page.findChildren(Fold)[-1].focusProxy()
     head.click()
@@ -131,10 +125,7 @@ def test_a_fold_that_opens_at_the_lower_edge_comes_into_view_with_its_heading_ab
 
 
 def test_escape_closes_the_fold_around_the_keyboard_and_never_the_window(qtbot: QtBot) -> None:
-    window = MainWindow(FakeLink(ANSWERS))
-    qtbot.addWidget(window)
-    window.show()
-    window.show_status(BUSY)
+    window = open_window(qtbot, BUSY, ANSWERS)
     window.open("settings")
     fold = window.page.findChild(Fold)
     fold.open()
@@ -160,10 +151,7 @@ def places(page: QWidget) -> dict[QWidget, QPoint]:
 
 
 def test_no_notice_moves_a_control_of_any_page(qtbot: QtBot) -> None:
-    window = MainWindow(FakeLink(ANSWERS))
-    qtbot.addWidget(window)
-    window.show()
-    window.show_status(BUSY)
+    window = open_window(qtbot, BUSY, ANSWERS)
     for entry in SIDEBAR:
         window.open(entry.key)
         page = window.page
@@ -186,10 +174,7 @@ def test_no_notice_moves_a_control_of_any_page(qtbot: QtBot) -> None:
 
 
 def test_news_hide_a_problem_for_a_while_and_their_button_acts_once(qtbot: QtBot) -> None:
-    window, undone = MainWindow(FakeLink(ANSWERS)), []
-    qtbot.addWidget(window)
-    window.show()
-    window.show_status(BUSY)
+    window, undone = open_window(qtbot, BUSY, ANSWERS), []
     page = window.page
     page.show_standing("A new version is installed.", "Restart")
     page.show_error("The disk is full.")

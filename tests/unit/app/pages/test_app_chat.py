@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.app_states import FETCHING
 from helpers.app_texts import in_language
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
@@ -22,7 +23,7 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.controls import NumberBox
 from potluck_control.api.schema import Status, SwarmStatus
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_control.methods.installation import Plan, Problem, SetupState, WorkProgress
+from potluck_control.methods.installation import Problem, WorkProgress
 from potluck_control.methods.members import Member, MemberMachine, MembersList
 from potluck_control.states import Reason, State
 from potluck_gateway.exchange import AnswerPart
@@ -33,16 +34,12 @@ from pytestqt.qtbot import QtBot
 
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.codec import builtins, encode
-from potluck.sentences import NOTHING, sentence
+from potluck.sentences import sentence
 
 SERVING = Status(
     State.SERVING, Reason.NONE, sentence("Serving"), since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
 )
 STARTING = GatewayStatus(GatewayState.STARTING, step=sentence("Loading embeddings"))
-PLAN = Plan("cpu", sentence("no GPU"), NOTHING, 1 << 30, 2 << 30, True)
-FETCHING = SetupState(
-    False, "/home/me/engines", PLAN, progress=WorkProgress(sentence("downloading torch (3 of 40)"), 1, 3)
-)
 
 
 @pytest.fixture
@@ -485,12 +482,12 @@ def test_a_growing_answer_looks_at_its_end_as_if_it_had_come_at_once(qtbot: QtBo
     qtbot.addWidget(whole)
     for end in range(len(LONG)):
         growing.show_text(LONG[:end], is_whole=False)
-        parts = [block.said for block in blocks(LONG[:end], is_whole=False)]
-        assert [part.said for part in growing.parts] == parts
+        parts = [block.content for block in blocks(LONG[:end], is_whole=False)]
+        assert [part.content for part in growing.parts] == parts
     growing.show_text(LONG)
     whole.show_text(LONG)
-    assert [part.said for part in growing.parts] == [part.said for part in whole.parts]
-    assert [part.said for part in whole.parts if isinstance(part, MessageCode)] == ["int x;", "```"]
+    assert [part.content for part in growing.parts] == [part.content for part in whole.parts]
+    assert [part.content for part in whole.parts if isinstance(part, MessageCode)] == ["int x;", "```"]
 
 
 def test_a_new_token_changes_only_the_last_paragraph(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

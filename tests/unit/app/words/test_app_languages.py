@@ -3,6 +3,7 @@
 import re
 
 from helpers.app_answers import ANSWERS, PROBES, SERVING
+from helpers.app_states import GAME
 from helpers.app_texts import english_left, in_language, is_english, window_texts
 from helpers.fake_link import FakeLink
 from msgspec import structs
@@ -14,7 +15,6 @@ from potluck_app.words.sentences import translated
 from potluck_control.api.schema import LoadStatus
 from PySide6.QtCore import QSize
 from test_app_translations import tool
-from test_app_widgets import GAME
 
 from potluck.sentences import Blocks, Sentence, Size, sentence, verbatim
 
