@@ -51,12 +51,12 @@ def measure_here(figure: Figure, *, soak: bool, out: Path | None = None, program
 
 
 def latest_results(folder: Path = RESULTS) -> dict[str, Result]:
-    """Return the latest stored result of each figure; later lines of a file and later days replace earlier ones."""
+    """Return the latest stored result of each figure; later lines and later files replace earlier ones."""
     return {result.figure: result for result in _stored(folder)}
 
 
 def _stored(folder: Path) -> Iterator[Result]:
-    for path in sorted(folder.glob("*.json*"), key=lambda path: path.name[:_DAY_CHARACTERS]):
+    for path in sorted(folder.glob("*.json*")):
         records = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
         for record in map(json.loads, records):
             day = path.name[:_DAY_CHARACTERS]

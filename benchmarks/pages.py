@@ -17,6 +17,8 @@ THEMES = (
     *("network", "speed", "gpu", "kernels", "games", "faults", "equality", "security", "earnings", "swarms"),
     *("programs", "people", "installing", "code"),
 )
+_BARE = ("ratio", "share", "times")  # units that a reach is shown without
+_HEADER = ("Figure", "What it says", "Reach", "Latest result")
 _BEGIN, _END = "<!-- written by `python -m benchmarks --pages` -->\n", "<!-- end -->\n"
 _TESTED = """\
 # What is tested, and what is not
@@ -30,8 +32,7 @@ Every promise is a figure that a script measures: `make bench FIGURE=hop_first` 
 `make soak` all with full ones. These are the latest [results](../benchmarks/results); **bold** ones miss their reach.
 Times differ by half from hour to hour on the shared cores that most of them come from; ratios within a run differ less.
 
-{results}
-Without a stored result: {unmeasured}.
+{results}Without a stored result: {unmeasured}.
 
 ## The machines
 
@@ -48,17 +49,20 @@ def readme_page() -> str:
         shown = [figure for figure in _of(theme) if figure.shown]
         if shown:
             rows = [_row(figure, results.get(figure.name)) for figure in shown]
-            themes.append(f"{_heading(theme)}{_table(('Figure', 'What it says', 'Reach', 'Latest result'), rows)}\n")
+            themes.append(f"{_heading(theme)}{_table(_HEADER, rows)}\n")
     return f"{before}{_BEGIN}\n{''.join(themes)}{_END}{after}"
 
 
 def tested_page() -> str:
     """Return docs/tested.md: what was tried by hand, and the latest result of each figure."""
     results = {name: result for name, result in latest_results().items() if name in figures()}
-    rows = [_row(figure, results[figure.name]) for theme in THEMES for figure in _of(theme) if figure.name in results]
+    themes = []
+    for theme in THEMES:
+        rows = [_row(figure, results[figure.name]) for figure in _of(theme) if figure.name in results]
+        themes.append(f"### {_words(theme)[0]}\n\n{_table(_HEADER, rows)}\n")
     return _TESTED.format(
         by_hand=_BY_HAND.read_text(),
-        results=_table(("Figure", "What it says", "Reach", "Latest result"), rows),
+        results="".join(themes),
         unmeasured=", ".join(f"`{name}`" for name in sorted(figures().keys() - results.keys())) or "none",
         machines=_table(("Machine", "Figures"), list(_machines(results.values()))),
     )
@@ -69,16 +73,22 @@ def _of(theme: str) -> list[Figure]:
 
 
 def _heading(theme: str) -> str:
-    """Return the heading of a theme and what its package says of all its figures."""
+    """Return the heading of a theme, its folder, and what its package says of all its figures."""
+    title, more = _words(theme)
+    return f"## {title}\n\n{' '.join((f'[`{theme}/`]({theme}).', more)).strip()}\n\n"
+
+
+def _words(theme: str) -> tuple[str, str]:
+    """Return the title of a theme, and what else the docstring of its package says."""
     text = ast.get_docstring(ast.parse((ROOT / "benchmarks" / theme / "__init__.py").read_text())) or theme
     title, _, more = text.partition("\n\n")
-    return f"## {title.rstrip('.')}\n\n" + (f"{more}\n\n" if more else "")
+    return title.rstrip("."), more
 
 
 def _row(figure: Figure, result: Result | None) -> tuple[str, ...]:
     bound = "at most" if figure.better == "lower" else "at least"
-    reach = f"{bound} {figure.reach:g} {figure.unit}"
-    return f"`{figure.name}`", figure.description, reach, _latest(figure, result)
+    unit = "" if figure.unit in _BARE else f" {figure.unit}"
+    return f"`{figure.name}`", figure.description, f"{bound} {figure.reach:g}{unit}", _latest(figure, result)
 
 
 def _latest(figure: Figure, result: Result | None) -> str:

@@ -1,1 +1,1 @@
-"""The same numbers as the local model"""
+"""The same numbers as the local model, and servers that return others."""

@@ -1,4 +1,4 @@
-"""How fast a game gets the memory: `yield_announced` and `yield_full_screen`.
+"""How fast a game gets the memory, and how soon a machine serves again after it.
 
 A real daemon serves on a desktop of its own; the kernel says when the memory is free.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.api import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured, figure
@@ -22,7 +24,7 @@ from benchmarks.games.window_form import FULL_SCREEN, make_active_window
 from benchmarks.setup.local_swarm import LocalSwarm
 from benchmarks.setup.machine import rss_bytes
 from benchmarks.setup.models import checkpoint, weight_bytes
-from tests.helpers.daemon_process import DaemonProcess
+from tests.helpers.daemon_process import GAME, LOOPBACK, DaemonProcess, scripted_game
 from tests.helpers.desktop import Desktop, desktop, ended
 from tests.helpers.games import ask_gamemode, gamemoded
 
@@ -31,6 +33,8 @@ _FREED = 0.9  # share of the weights' size
 _LOOK_EVERY_S = 0.01
 _PATIENCE_S = 60.0
 _APP_ID = 504230
+_QUIET_S = 15.0  # the default
+_END_AFTER_S = 5.0  # until the engine of a yielded machine ends, in `return_time`
 _SETTINGS = """
 [serve]
 checkpoint = "{checkpoint}"
@@ -78,6 +82,31 @@ def full_screen(soak: bool) -> Measured:
     """Seconds from the moment a real, unannounced game fills the screen until the memory is free, 95th percentile."""
     games = [(game.label, _real(game)) for game in GAMES[:NUM_QUICK] if game.is_installed]
     return _freed(games * (4 if soak else 2))
+
+
+@figure("return_time", unit="s", reach=5, shown=True)
+def over_quiet_time(soak: bool) -> Measured:
+    """Seconds from the end of a game to serving again, over the quiet time; the engine offloaded, and ended.
+
+    Two games: a short one, after which the engine still waits with its weights freed, and a long one, after which its
+    process has ended and has to be started anew. The slower one counts.
+    """
+    rounds = 10 if soak else 2
+    settings = f'{LOOPBACK}[yield]\nalways = ["{GAME}"]\nquiet_certain_s = {_QUIET_S}\n'
+    settings += f"end_engine_after_s = {_END_AFTER_S}\n"
+    with (
+        desktop() as screen,
+        DaemonProcess(settings, environment=screen.environment) as daemon,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        daemon.client.call(schema.CREATE)
+        daemon.wait_state(State.SERVING)
+        times = {
+            name: [_return_s(daemon, Path(folder), is_long=name == "long") for _ in range(rounds)]
+            for name in ("short", "long")
+        }
+    medians = {name: round(statistics.median(values), 2) for name, values in times.items()}
+    return Measured(max(medians.values()), {"median_s": medians, "quiet_s": _QUIET_S})
 
 
 def _freed(games: Sequence[tuple[str, Game]]) -> Measured:
@@ -148,3 +177,13 @@ def _until_free(server: Server, pid: int, before: int, num_bytes: int) -> float:
             raise TimeoutError(f"the memory is not freed\n{server.daemon.log()}")
         time.sleep(_LOOK_EVERY_S)
     return time.monotonic()
+
+
+def _return_s(daemon: DaemonProcess, folder: Path, *, is_long: bool) -> float:
+    """Seconds from the end of a game to serving, without the quiet time."""
+    with scripted_game(folder):
+        daemon.wait_for(lambda status: status.state is State.YIELDED and (status.engine.pid is None or not is_long))
+    began = time.monotonic()
+    daemon.wait_for(lambda status: status.state is State.YIELDED and status.until is not None)
+    daemon.wait_state(State.SERVING)
+    return time.monotonic() - began - _QUIET_S

@@ -25,7 +25,7 @@ from transformers import LogitsProcessor
 from transformers.generation.logits_process import TopKLogitsWarper
 
 from benchmarks.figures import Measured, figure
-from benchmarks.network.rings import far_swarm
+from benchmarks.network.far_swarm import far_swarm
 from benchmarks.setup.generation import swarm_model
 from benchmarks.setup.local_swarm import LocalSwarm
 from benchmarks.setup.models import local_model

@@ -28,7 +28,7 @@ from potluck_gateway.answers.completion import Completion, Options, complete
 
 from benchmarks.figures import Measured, figure
 from benchmarks.network.drafts import Written
-from benchmarks.network.rings import CLIENT, FarSwarm, far_swarm
+from benchmarks.network.far_swarm import CLIENT, FarSwarm, far_swarm
 from benchmarks.setup.generation import generate, prompt, swarm_model
 from benchmarks.setup.local_swarm import LocalEngine
 from benchmarks.setup.models import checkpoint, local_model

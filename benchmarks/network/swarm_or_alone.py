@@ -30,7 +30,7 @@ from potluck_engine.weights.offloading import (
 )
 
 from benchmarks.figures import Measured, figure
-from benchmarks.network.rings import FarSwarm, far_swarm
+from benchmarks.network.far_swarm import FarSwarm, far_swarm
 from benchmarks.setup.models import checkpoint
 from potluck.blocks.span.block_span import BlockSpan, load_span
 from potluck.blocks.span.step_plans import StepRow, plan_step

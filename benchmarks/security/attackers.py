@@ -81,17 +81,8 @@ _VANISH_AFTER_S = 0.5
 @contextlib.contextmanager
 def attack(kind: str, seconds: float, *targets: str, niceness: int = 0) -> Iterator[subprocess.Popen[bytes]]:
     """Attack from another process; inside, strangers have called, or the hog has taken all places of a server."""
-    command = [
-        "nice",
-        "-n",
-        str(niceness),
-        sys.executable,
-        "-m",
-        "benchmarks.security.attackers",
-        kind,
-        str(seconds),
-        *targets,
-    ]
+    program = (sys.executable, "-m", "benchmarks.security.attackers")
+    command = ["nice", "-n", str(niceness), *program, kind, str(seconds), *targets]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

@@ -13,8 +13,7 @@ import numpy as np
 from potluck_engine.placement.price import Bools, Floats, Ints, ServerTable
 from potluck_engine.placement.swarm_map import SwarmMap, believed_tps
 
-from benchmarks.swarms.churn import Arrival, arrivals
-from benchmarks.swarms.volunteers import scenario
+from benchmarks.swarms.volunteers import Arrival, arrivals, scenario
 from potluck.protocol.blocks import PeerId
 
 _MEASURED_AFTER_S = 600.0  # others have measured a server's link

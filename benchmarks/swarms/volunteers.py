@@ -1,10 +1,14 @@
-"""The volunteers that every placement policy is compared on: `scenarios/volunteers-70b.json`, used as it is."""
+"""The volunteers of a simulated swarm by `volunteers-70b.json`, which is used as it is, and when they come and go.
+
+All of that is drawn before the swarm runs, so that every run with a seed meets the same volunteers at the same times.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,3 +71,35 @@ def random_volunteer(rng: np.random.Generator) -> Volunteer:
 def _link_bps(spec: Any, rng: np.random.Generator) -> float:
     drawn = spec["lognormal_median"] * math.exp(spec["sigma"] * rng.standard_normal())
     return float(min(max(drawn, spec["min"]), spec["max"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    at_s: float
+    leaves_s: float
+    crashes: bool  # its record stays for a while, and it serves nobody
+    who: int  # the same number: the same machine, with what is left on its disk
+    volunteer: Volunteer
+
+
+def arrivals(num_servers: int, seed: int, until_s: float) -> Iterator[Arrival]:
+    """`num_servers` at once, then as many as leave on the average; most are machines that were there before."""
+    churn = scenario()["churn"]
+    rng = np.random.default_rng([seed, num_servers])
+    mean_stay_s = churn["session_s"]["exponential_mean"]
+    away: list[tuple[float, int]] = []  # when each left, and who it is
+    volunteers: list[Volunteer] = []
+    now_s, num_joined = 0.0, 0
+    while now_s < until_s:
+        gone = [index for index, (since_s, _) in enumerate(away) if since_s <= now_s]
+        if gone and rng.random() < churn["returning_host_share"]:
+            _, who = away.pop(int(rng.choice(gone)))
+        else:
+            who = len(volunteers)
+            volunteers.append(random_volunteer(rng))
+        leaves_s = now_s + rng.exponential(mean_stay_s)
+        yield Arrival(now_s, leaves_s, rng.random() < churn["crash_share"], who, volunteers[who])
+        away.append((leaves_s, who))
+        num_joined += 1
+        if num_joined >= num_servers:
+            now_s += rng.exponential(mean_stay_s / num_servers)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.swarms import churn
 from benchmarks.swarms.placement_policy import Potluck
 from benchmarks.swarms.simulated_swarm import Swarm
-from benchmarks.swarms.volunteers import checksum, scenario
+from benchmarks.swarms.volunteers import arrivals, checksum, scenario
 
 SERVERS = 50  # above what plans together, which takes longer
 HOURS = 0.125
@@ -49,7 +48,7 @@ def test_everybody_serves_one_contiguous_span_of_at_most_what_fits(honest):
 
 def test_the_number_of_servers_stays_level():
     hours = 40.0
-    coming = list(churn.arrivals(100, 1, 3600 * hours))
+    coming = list(arrivals(100, 1, 3600 * hours))
     present = [sum(a.at_s <= t < a.leaves_s for a in coming) for t in np.arange(3600, 3600 * hours, 3600)]
     assert np.mean(present) == pytest.approx(100, rel=0.1)
     returning = 1 - len({a.who for a in coming}) / len(coming)
