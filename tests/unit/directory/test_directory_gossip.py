@@ -254,7 +254,7 @@ async def test_clients_complaints_make_a_server_that_answers_nobody_disappear(mo
     async with members(3) as (network, (victim, *others)):
         for other in others:  # so that nothing but the complaints can tell
             assert other.directory._gossip is not None
-            other.directory._gossip._deaf_until_s[victim.peer_id] = 1e12
+            other.directory._gossip._paused_until_s[victim.peer_id] = 1e12
         await victim.directory.stop()
         victim.host.freeze()
         await complain(network, others, victim.peer_id)
