@@ -38,7 +38,6 @@ from potluck.blocks.span.block_span import BlockSpan
 from potluck.blocks.streaming.slots import SlotStream
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.checkpoint.ends import weight_checksum
-from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError, PotluckError
 from potluck.foreign import adapter_for
 from potluck.membership.identity import peer_id_of
@@ -86,7 +85,6 @@ class Engine:
         service: the span in service, or the last one if the device was given back; None before the first one.
     """
 
-    _checkpoint: Checkpoint  # set by `_open`
     _loop: asyncio.AbstractEventLoop  # set by `start`
 
     def __init__(
@@ -180,7 +178,7 @@ class Engine:
         self._background.start(self._watch_host())
         self._background.start(self._fetch_client_files())
         if self.spec.head_socket is not None:
-            await self._head_server.start(self._checkpoint, self.spec.head_socket)
+            await self._head_server.start(self.loader.checkpoint, self.spec.head_socket)
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
@@ -313,7 +311,7 @@ class Engine:
 
     async def _open(self) -> None:
         members = MemberSource(self.node.member_files, self._loop)
-        self._checkpoint = self.loader.checkpoint = await in_own_thread(partial(open_for_swarm, self.spec, members))
+        self.loader.checkpoint = await in_own_thread(partial(open_for_swarm, self.spec, members))
 
     async def _enter(self, opening: asyncio.Task[None], begin: float) -> None:
         """Join the swarm, announce what will be served, and serve it; blocks that the user chose load meanwhile."""
@@ -334,7 +332,7 @@ class Engine:
                     changing=self._changing,
                 )
                 await opening
-                pinned = await rebalancer.join(self._checkpoint)
+                pinned = await rebalancer.join(self.loader.checkpoint)
                 self._rebalancer = rebalancer
             async with self._changing:
                 await self._bring_up(loading or self._load(opening, pinned), begin)
@@ -377,7 +375,7 @@ class Engine:
         """Answer calls for `service` from now on."""
         if self._handlers is None:
             host, swarm = self.node.host, self.spec.swarm
-            self.tabs.begin(host, swarm, await asyncio.to_thread(self._checkpoint.block_parameters))
+            self.tabs.begin(host, swarm, await asyncio.to_thread(self.loader.checkpoint.block_parameters))
             reports = self._format_of, self._confirm
             self._handlers = Handlers(service, host, version("potluck"), adapter_for(swarm), *reports)
             await self._handlers.register()
@@ -605,7 +603,7 @@ class Engine:
 
     async def _fetch_client_files(self) -> None:
         """Fetch the files that only clients need if members have the model, so that this computer's chat finds them."""
-        checkpoint = self._checkpoint
+        checkpoint = self.loader.checkpoint
         if not checkpoint.is_pinned:
             return
         try:

@@ -46,10 +46,6 @@ class PrivateAdapters:
         """The size of the largest adapter that is accepted."""
         return self._memory_bytes // 2
 
-    @property
-    def used_bytes(self) -> int:
-        return sum(held.nbytes for held in self._held.values())
-
     @contextmanager
     def reserving(self, person: PersonId, digest: bytes, span: Span, nbytes: int) -> Iterator[HeldAdapter]:
         """Reserve memory for an adapter. The memory is free again unless the body sets `adapter`.
