@@ -316,11 +316,11 @@ async def test_a_socket_that_somebody_removed_or_replaced_is_made_again_and_conn
     await control.start()
     events = ControlClient(path).events()
     assert await asyncio.to_thread(next, events) == SERVING
-    assert not await control.keep(path)
+    assert not await control.rebind_if_gone(path)
     for remove in (lambda: shutil.rmtree(path.parent), lambda: path.unlink() or path.touch(), lambda: None):
         remove()
         place = other if path.is_socket() else path
-        assert await control.keep(place)
+        assert await control.rebind_if_gone(place)
         assert await asyncio.to_thread(ControlClient(place).call, schema.STATUS) == SERVING
         assert place.stat().st_mode & 0o777 == 0o600
     assert not path.exists()
