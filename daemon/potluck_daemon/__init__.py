@@ -1,4 +1,4 @@
-"""The daemon `potluckd`: an asyncio process that decides when to serve and owns the state that outlives engines.
+"""The daemon `potluckd`: a process for each user that decides when to serve and owns state that outlives engines.
 
 `daemon` is the composition root, `parts` connects the parts, `loop` decides and acts: probes (`presence`) and limits
 lead to a decision (`policy`), which the `supervisor` carries out on the engine's process. `control` and `topics` answer

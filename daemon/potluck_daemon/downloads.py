@@ -119,9 +119,7 @@ def _append_rest(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None)
     with answer, part.open("ab" if answer.status == http.client.PARTIAL_CONTENT else "wb") as file:
         have = file.tell()
         total = have + _length(answer) if num_bytes is None else num_bytes
-        limit = (
-            float("inf") if num_bytes is None else num_bytes + 1
-        )  # one byte more shows that it is larger than announced
+        limit = float("inf") if num_bytes is None else num_bytes + 1  # one byte more shows an error
         wanted, due = have + _STEP_BYTES, time.monotonic() + _STEP_S
         while have < limit and (chunk := _read(url, answer, int(min(_STEP_BYTES, limit - have)))):
             file.write(chunk)

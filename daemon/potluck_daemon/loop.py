@@ -204,9 +204,7 @@ class ServingLoop:
         watch.set_awake(is_until_game_ends or not _may_sleep(decision))
         self._update_questions(decision)
         self._show(decision)
-        has_speed = (
-            self._account.counts.tokens_per_s(time.monotonic()) > 0
-        )  # a speed becomes 0 although nothing happens
+        has_speed = self._account.counts.tokens_per_s(time.monotonic()) > 0  # it ends by itself
         return min(decision.wait_s, QUIET_S) if has_speed else decision.wait_s
 
     def _inputs(self, python: str) -> Inputs:

@@ -293,9 +293,9 @@ OnEvent = Callable[[EngineEvent], None]
 
 
 def _kinds(base: type[Said]) -> dict[str, type[Said]]:
-    """Return the messages below a class by their names."""
+    """Return the messages below a class by their tags."""
     below = [name for kind in base.__subclasses__() for name in _kinds(kind).items()]
-    return dict(below) or {base.__name__: base}
+    return dict(below) or {str(base.__struct_config__.tag): base}
 
 
 _KINDS = _kinds(Said)

@@ -74,9 +74,7 @@ class ConnectionLimits:
     """What one caller may take."""
 
     max_connections: int = 64
-    request_timeout_s: float = (
-        5.0  # limit from a request's first byte to its last, and from connecting to the first byte
-    )
+    request_timeout_s: float = 5.0  # limit for a whole request, and for the first byte
     idle_timeout_s: float = 60.0  # limit without a request or a subscription
     write_timeout_s: float = 5.0  # limit for a caller that does not read
 

@@ -76,9 +76,7 @@ def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
 
 
 def _private_words(scene: Scene) -> list[str]:
-    served = (
-        scene.status.swarm if scene.status is not None else None
-    )  # the daemon's view, because the file may be damaged now
+    served = scene.status.swarm if scene.status is not None else None  # the file may be damaged
     words = [swarm.name for swarm in (scene.swarm, served) if swarm is not None]
     serve, chosen = scene.loaded.settings.serve, JoinedSwarms(scene.places.swarms_file).names()
     return [*words, *filter(None, (serve.swarm, serve.name, chosen.person, chosen.computer))]

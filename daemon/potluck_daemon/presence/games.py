@@ -39,9 +39,8 @@ _HELPERS = """
 """
 _NO_NATIVE_GAMES = frozenset(_HELPERS.split())
 _OF_GAMES = ("HEROIC_APP_NAME", "LUTRIS_GAME_UUID")  # variables of a game, and of nothing else
-_OF_WINE = (
-    "STEAM_COMPAT_DATA_PATH"  # set for everything in Proton or umu: a Windows program is a game, a tool of Linux is not
-)
+# Proton and umu set this for everything in them: a Windows program is a game, a tool of Linux is not.
+_OF_WINE = "STEAM_COMPAT_DATA_PATH"
 _BOTTLE = "bottle.yml"  # a file in a Wine folder of Bottles that says whether the user made it for games
 _FOR_GAMES = re.compile(rb"^Environment: *['\"]?Gaming\b", re.MULTILINE)
 _MAX_BOTTLE_BYTES = 1 << 20  # it lists the programs inside

@@ -16,9 +16,7 @@ FIRST_DELAY_S = 1.0
 DELAY_FACTOR = 2.0
 LONGEST_DELAY_S = 300.0
 STABLE_AFTER_S = 60.0  # an engine that served for so long failed for a new reason, so the first delay applies again
-EXPLAINED_DELAY_S = (
-    30.0  # the least delay after an explained failure, such as a missing checkpoint: a retry cannot mend it
-)
+EXPLAINED_DELAY_S = 30.0  # the least delay after an explained failure, such as a missing checkpoint
 MAX_LETTERS = 200  # the most letters of the last words
 _MOST_EXPLAINED = 300  # letters of an engine's own explanation
 _DUMP = (

@@ -69,9 +69,7 @@ class Gateway:
         self._on_answer = on_answer
         self.found = NOTHING  # the last sentence about wrong results
         self._swarm = ""  # prefix of the swarm that is in use, or was last
-        self._audits = self._earlier_audits = (
-            AuditStatus()
-        )  # what the running process found, and what those before it found
+        self._audits = self._earlier_audits = AuditStatus()  # what the running process found, and earlier ones
         self._distrusted: set[str] = set()  # people whose servers returned wrong results
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None

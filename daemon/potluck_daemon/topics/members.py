@@ -57,9 +57,7 @@ class MembersTopic(Topic):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._notice = NOTHING
-        self._listed: tuple[tuple[object, ...], methods.MembersList] | None = (
-            None  # (key, the list made from what the key stands for)
-        )
+        self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # key, list
 
     @answers(methods.LIST)
     async def _list(self, params: methods.SwarmParams) -> methods.MembersList:
@@ -90,9 +88,7 @@ class MembersTopic(Topic):
 
     @answers(methods.REMOVE)
     async def _remove(self, params: methods.MemberParams) -> methods.MembersChanged:
-        membership = self._configuration.find(params.swarm, has_members=True)
-        members = membership.members()
-        person = find_person(members, params.name)
+        membership, members, person = self._find_person(params)
         is_you = person == membership.person(members)
         if not params.machine and is_you:
             raise UsageError(sentence("this is you"), hint=f"potluck leave {membership.swarm.name}")
@@ -114,9 +110,7 @@ class MembersTopic(Topic):
     @answers(methods.DISMISS)
     async def _dismiss(self, params: methods.MemberParams) -> methods.MembersChanged:
         """Hide reports on this computer; another leader may still see them."""
-        membership = self._configuration.find(params.swarm, has_members=True)
-        members = membership.members()
-        person = find_person(members, params.name)
+        membership, members, person = self._find_person(params)
         machines = [find_machine(person, params.machine)] if params.machine else person.machines
         found = [self._parts.reports.dismiss(members, machine.key) for machine in machines]
         if not any(found):
@@ -166,9 +160,7 @@ class MembersTopic(Topic):
 
     @answers(methods.DECISIONS)
     async def _decisions(self, params: methods.MemberParams) -> methods.Decisions:
-        membership = self._configuration.find(params.swarm, has_members=True)
-        members = membership.members()
-        person = find_person(members, params.name)
+        membership, members, person = self._find_person(params)
         names = {each.content.person: each.content.name for each in members if isinstance(each.content, Confirm)}
         names |= person_names(members)
         decided = tuple(_decision(record, names) for record in decisions(members, person))
@@ -198,6 +190,12 @@ class MembersTopic(Topic):
         self._configuration.swarms.change(name, lambda membership: recover(membership, params.code))
         self._configuration.reload()
         return methods.MembersChanged(name, "this computer has the founder's key again", is_known=True)
+
+    def _find_person(self, params: methods.MemberParams) -> tuple[Membership, Members, Person]:
+        """Return a swarm, its members, and the one that is named. Raises UsageError."""
+        membership = self._configuration.find(params.swarm, has_members=True)
+        members = membership.members()
+        return membership, members, find_person(members, params.name)
 
     def _with_servers(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
         """Add the servers that this computer's node has seen, if it is in that swarm."""
