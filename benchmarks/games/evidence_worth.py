@@ -16,9 +16,7 @@ from functools import partial
 from unittest.mock import patch
 
 from potluck_control.resources import resource
-from potluck_daemon.presence import applications, games, gpu_use, windows
-from potluck_daemon.presence import windows as groups
-from potluck_daemon.presence import windows as window_probe
+from potluck_daemon.presence import active_window, applications, games, gpu_use
 
 from benchmarks.figures import Measured, figure
 from benchmarks.games.made_computer import Switches, outcome
@@ -128,7 +126,7 @@ def _without_menu(*, is_game: bool) -> Change:
 
 def _list_without(group: str) -> tuple[Patch, ...]:
     names = frozenset(name for key, value in _GROUPS.items() if key != group for name in value["programs"])
-    return tuple(_of(module, "not_games", lambda: names) for module in (applications, groups))
+    return tuple(_of(module, "not_games", lambda: names) for module in (applications, active_window))
 
 
 def _probe(name: str) -> Kind:
@@ -168,7 +166,7 @@ KINDS = (
     Kind("windows: no game by the menu", change=_without_menu(is_game=False)),
     Kind(
         "windows: the menu by control group",
-        patches=(_of(window_probe, "app_of_process", lambda *_: ""),),
+        patches=(_of(active_window, "app_of_process", lambda *_: ""),),
     ),
     Kind("windows: the hint to the compositor", change=_window(_without_hint)),
     Kind("windows: the place of the screen", change=_window(_without_place)),
@@ -178,12 +176,12 @@ KINDS = (
     ),
     Kind(
         "windows: busy",
-        patches=(_of(window_probe.WindowObserver, "_busy", lambda *_: (0.0, 0.0)),),
+        patches=(_of(active_window.WindowObserver, "_busy", lambda *_: (0.0, 0.0)),),
     ),
-    Kind("windows: games of the menu in a window", patches=(_of(windows, "WEAK_SHARE", 1e9),)),
-    Kind("windows: a game that was left goes on", patches=(_of(windows, "HOLD_S", 0.0),)),
-    Kind("windows: for ten minutes only", patches=(_of(windows, "HOLD_S", 1e9),)),
-    Kind("windows: quiet looks before it is confirmed", patches=(_of(windows, "_QUIET_LOOKS", 0.5),)),
+    Kind("windows: games of the menu in a window", patches=(_of(active_window, "WEAK_SHARE", 1e9),)),
+    Kind("windows: a game that was left goes on", patches=(_of(active_window, "HOLD_S", 0.0),)),
+    Kind("windows: for ten minutes only", patches=(_of(active_window, "HOLD_S", 1e9),)),
+    Kind("windows: quiet looks before it is confirmed", patches=(_of(active_window, "_QUIET_LOOKS", 0.5),)),
     Kind("menu: what a script executes", patches=(_of(applications, "_SUFFIXES", ()),)),
     Kind("menu: entries that only start others", patches=(_of(applications, "_RUNNERS", frozenset()),)),
     Kind("tracking: a weak sign alone does not count", switches=Switches(counts_weak=True)),

@@ -21,6 +21,7 @@ from potluck_control.states import Certainty
 from potluck_daemon.policy.decide import decide
 from potluck_daemon.policy.model import EngineView, Inputs, Phase, Rung
 from potluck_daemon.policy.questions import next_questions
+from potluck_daemon.presence.active_window import ActiveWindow, WindowObserver, game_groups
 from potluck_daemon.presence.games import (
     Judge,
     ProgramsProbe,
@@ -35,7 +36,6 @@ from potluck_daemon.presence.probe import ProbeUnavailableError, Reading, Sighti
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.tracking import Track, observe
 from potluck_daemon.presence.wayland import process_of
-from potluck_daemon.presence.windows import ActiveWindow, WindowObserver, game_groups
 
 from benchmarks.games.situations import SWAY, X11, Moment, Process, Scene, write_menu
 from potluck.sentences import verbatim

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from potluck_daemon.presence.active_window import used_seconds
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable, Program
-from potluck_daemon.presence.windows import used_seconds
 from potluck_daemon.presence.x11 import active_window
 from Xlib.display import Display
 

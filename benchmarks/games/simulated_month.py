@@ -18,8 +18,8 @@ from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.accounting.usage import Amounts, ServingHours
 from potluck_daemon.policy.decide import decide
+from potluck_daemon.policy.hours_and_caps import Disk, obstacles
 from potluck_daemon.policy.model import Decision, EngineOrder, EngineView, Inputs, Phase
-from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
 from potluck_daemon.settings.state import Pause

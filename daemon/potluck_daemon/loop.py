@@ -24,9 +24,9 @@ from potluck.sentences import sentence
 from potluck_daemon.accounting.account import QUIET_S, ServingAccount
 from potluck_daemon.environment.store import has_torch
 from potluck_daemon.policy.decide import RETURN_FACTOR, decide, is_worth_a_start, stands_by
+from potluck_daemon.policy.hours_and_caps import network_caps
 from potluck_daemon.policy.model import Decision, Inputs, Rung
 from potluck_daemon.policy.questions import next_questions
-from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.lookout import Lookout
 from potluck_daemon.settings.configuration import Configuration
 from potluck_daemon.settings.state import Pause, StateFile

@@ -3,7 +3,8 @@
 An invite is `potluck4:` and base64url of a msgpack message with a checksum in front. It names the swarm and members
 that lead to it, and holds the private key with which its reader may apply. That of a public swarm is the same, but no
 secret. An invite for one machine lets a person's further computer ask to be listed. The invite of an open swarm holds
-no key. A `potluck:` link names a swarm and its public key; it lets nobody in. Light imports only, the daemon uses this.
+no key. A `potluck:` link names a swarm and its public key; it lets nobody in. `leadership.seats` says
+for how many people and days an invite is good. Light imports only, the daemon uses this.
 """
 
 from __future__ import annotations

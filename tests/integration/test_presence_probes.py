@@ -15,6 +15,7 @@ from helpers.games import ask_gamemode, gamemoded, window
 from helpers.probe_reports import WAIT_S, gives_up, watching
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence import idle
+from potluck_daemon.presence.active_window import ActiveWindow, WindowObserver, WindowsProbe
 from potluck_daemon.presence.idle import IdleProbe, x11_idle
 from potluck_daemon.presence.probe import (
     Probe,
@@ -26,7 +27,6 @@ from potluck_daemon.presence.probe import (
 )
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.services import gamemode
-from potluck_daemon.presence.windows import ActiveWindow, WindowObserver, WindowsProbe
 from potluck_daemon.presence.x11 import active_window, x11_windows
 from Xlib.display import Display
 

@@ -3,10 +3,10 @@
 from functools import partial
 
 import pytest
+from potluck_daemon.presence.active_window import WindowObserver, WindowsProbe
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.wayland import wayland_windows
-from potluck_daemon.presence.windows import WindowObserver, WindowsProbe
 
 from benchmarks.games.real_games import RealProgram, running
 from potluck.sentences import verbatim

@@ -19,8 +19,8 @@ from potluck.model_files import hub_cache
 from potluck.sentences import Size, sentence
 from potluck_daemon.accounting.meters import DiskMeter, UseMeter
 from potluck_daemon.accounting.usage import Amounts, ServingHours
+from potluck_daemon.policy.hours_and_caps import Disk, obstacles
 from potluck_daemon.policy.model import Decision
-from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.supervisor.supervisor import Supervisor
 

@@ -28,7 +28,7 @@ from potluck_control.settings import LimitSettings
 from potluck.files import disk_usage_bytes, free_bytes
 from potluck.sentences import sentence
 from potluck_daemon.accounting.usage import Amounts
-from potluck_daemon.policy.terms import Disk
+from potluck_daemon.policy.hours_and_caps import Disk
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20

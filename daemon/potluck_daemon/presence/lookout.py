@@ -23,6 +23,7 @@ from potluck.sentences import Sentence, sentence
 from potluck_daemon.policy.decide import is_device_needed
 from potluck_daemon.policy.model import Presence
 from potluck_daemon.presence import services
+from potluck_daemon.presence.active_window import ActiveWindow, WindowObserver, WindowsProbe, game_groups
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.games import ProgramsProbe, gamescope_game, launched_game, listed_program, steam_game
@@ -43,7 +44,6 @@ from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.sensors import BatteryProbe, HeatProbe, PowerProbe, RamPressureProbe, VramPressureProbe
 from potluck_daemon.presence.watch import Watch
 from potluck_daemon.presence.wayland import WaylandIdleProbe, wayland_windows
-from potluck_daemon.presence.windows import ActiveWindow, WindowObserver, WindowsProbe, game_groups
 from potluck_daemon.presence.x11 import x11_windows
 
 INTERVAL_S = 20.0

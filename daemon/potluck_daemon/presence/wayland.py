@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck.sentences import sentence
+from potluck_daemon.presence.active_window import ActiveWindow
 from potluck_daemon.presence.applications import app_of_process
 from potluck_daemon.presence.idle import use_sighting
 from potluck_daemon.presence.probe import (
@@ -34,7 +35,6 @@ from potluck_daemon.presence.probe import (
     Surroundings,
 )
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.windows import ActiveWindow
 
 CALL_TIMEOUT_S = 5.0
 _DISPLAY, _REGISTRY, _SYNC = 1, 2, 3  # object ids

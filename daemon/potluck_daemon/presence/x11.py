@@ -20,8 +20,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from potluck.sentences import sentence
+from potluck_daemon.presence.active_window import ActiveWindow
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Reading, Surroundings
-from potluck_daemon.presence.windows import ActiveWindow
 
 if TYPE_CHECKING:
     from Xlib.display import Display

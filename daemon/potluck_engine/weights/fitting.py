@@ -28,7 +28,9 @@ from potluck_engine.weights.offloading import Mixture
 
 log = logging.getLogger(__name__)
 
-_RAM_SHARE = 0.5  # the share of free RAM for blocks that stream; no more, because this is somebody's own computer
+_RAM_SHARE = (
+    0.5  # the share of free RAM for experts and blocks that stream; no more, as this is somebody's own computer
+)
 _DISK_SHARE = 0.5  # the share of the free disk for converted blocks
 _WORK_SHARE = 0.1  # the share of the limit for activations
 _SESSIONS_SHARE = 0.8  # the share of the rest for sessions

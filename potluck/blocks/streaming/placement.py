@@ -22,7 +22,7 @@ NUM_SLOTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The memory that weights may take in each tier.
+    """The memory that weights may take in each tier. `potluck_engine.weights.fitting` measures it.
 
     Attributes:
         device_bytes: on the device that computes.

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from helpers.made_processes import MadeProcesses
+from potluck_daemon.presence.active_window import ActiveWindow, game_groups
 from potluck_daemon.presence.lookout import require_visible_windows, session_variables, with_session
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.wayland import Toplevels, process_of
-from potluck_daemon.presence.windows import ActiveWindow, game_groups
 
 OF_SYSTEMD = {"HOME": "/home/me", "INVOCATION_ID": "1"}
 NEW = {"DISPLAY": ":1", "XAUTHORITY": "/run/x"}

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from potluck_control.setting_values import parse_hours
-from potluck_daemon.policy.terms import opens_in_s
+from potluck_daemon.policy.hours_and_caps import opens_in_s
 from potluck_daemon.settings.values import convert, entry_of
 
 MONDAY = datetime(2026, 11, 23)

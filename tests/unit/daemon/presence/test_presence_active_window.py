@@ -5,10 +5,7 @@ from pathlib import Path
 
 from helpers.made_processes import Clock, MadeProcesses
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence.applications import MenuEntry, app_id_of, not_games, read_menu
-from potluck_daemon.presence.probe import Sighting, Surroundings
-from potluck_daemon.presence.processes import ProcessTable, Program
-from potluck_daemon.presence.windows import (
+from potluck_daemon.presence.active_window import (
     ASK_AFTER_S,
     HOLD_S,
     ActiveWindow,
@@ -22,6 +19,9 @@ from potluck_daemon.presence.windows import (
     plays_after_look,
     sightings_of,
 )
+from potluck_daemon.presence.applications import MenuEntry, app_id_of, not_games, read_menu
+from potluck_daemon.presence.probe import Sighting, Surroundings
+from potluck_daemon.presence.processes import ProcessTable, Program
 
 MINES = MenuEntry("Mines", "", frozenset({"GNOME", "Game"}))
 VIEWER = MenuEntry("Viewer", "", frozenset({"Graphics", "Viewer"}))

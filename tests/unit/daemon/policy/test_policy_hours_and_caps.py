@@ -6,8 +6,8 @@ from potluck_control.processes.engine_report import NetworkCaps
 from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Reason
 from potluck_daemon.accounting.usage import Amounts, Use
+from potluck_daemon.policy.hours_and_caps import Disk, network_caps, obstacles
 from potluck_daemon.policy.model import Evidence, Presence
-from potluck_daemon.policy.terms import Disk, network_caps, obstacles
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
 MIB = 1 << 20
