@@ -151,7 +151,7 @@ class Walk:
 
 @figure("first_hour", unit="faults", reach=0, shown=True)
 def count(soak: bool) -> Measured:
-    """Faults that two newcomers meet who type what `first-hour.md`, `friends.md`, `founders.md` and the README say.
+    """Faults that two newcomers meet who type what `first-hour.md`, `friends.md` and the README say.
 
     A fault is an answer that differs from the page, that is silent for more than two seconds, or that another
     command, the ledger or the other computer contradicts. For a quiet machine.
