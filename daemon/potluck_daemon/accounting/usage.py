@@ -1,7 +1,7 @@
 """What serving takes, by local hour: time, energy and traffic. Pure.
 
-The hours of this month are kept in memory, for the caps of a day and a month (`policy.hours_and_caps`); the ledger has all hours. Each is written
-there as a whole, so that writing it twice changes nothing.
+The hours of this month are kept in memory, for the caps of a day and a month (`policy.hours_and_caps`); the ledger has
+all hours. Each is written there as a whole, so that writing it twice changes nothing.
 """
 
 from __future__ import annotations
