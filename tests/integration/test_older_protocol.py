@@ -22,7 +22,7 @@ ASK = """\
 import sys
 from pathlib import Path
 from potluck_control import schema
-from potluck_control.api.client import ControlClient, ControlError
+from potluck_control.client import ControlClient, ControlError
 client = ControlClient(Path(sys.argv[1]))
 print(client.call(schema.HELLO).api)
 for ask in (lambda: client.hello("app"), lambda: client.call(schema.PAUSE), lambda: next(client.events())):
