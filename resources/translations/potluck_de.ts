@@ -104,6 +104,10 @@
         <translation>In Ordnung</translation>
     </message>
     <message>
+        <source>Table (CSV)</source>
+        <translation>Tabelle (CSV)</translation>
+    </message>
+    <message>
         <source>Export all entries</source>
         <translation>Alle Einträge exportieren</translation>
     </message>
@@ -113,6 +117,10 @@
             <numerusform>%n Eintrag in {file} geschrieben.</numerusform>
             <numerusform>%n Einträge in {file} geschrieben.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Picture (PNG)</source>
+        <translation>Bild (PNG)</translation>
     </message>
     <message>
         <source>Computed on {device}, {dtype}</source>

@@ -104,6 +104,10 @@
         <translation>Correcto</translation>
     </message>
     <message>
+        <source>Table (CSV)</source>
+        <translation>Tabla (CSV)</translation>
+    </message>
+    <message>
         <source>Export all entries</source>
         <translation>Exportar todas las entradas</translation>
     </message>
@@ -113,6 +117,10 @@
             <numerusform>%n entrada escrita en {file}.</numerusform>
             <numerusform>%n entradas escritas en {file}.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Picture (PNG)</source>
+        <translation>Imagen (PNG)</translation>
     </message>
     <message>
         <source>Computed on {device}, {dtype}</source>

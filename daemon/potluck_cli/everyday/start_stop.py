@@ -133,10 +133,11 @@ def end_daemon() -> bool:
     try:
         if hello_or_none(or_silent=False, any_version=True) is None:
             return False
-        daemon(any_version=True).call(schema.SHUTDOWN)
-        wait_until_ended()
     except (DaemonHungError, DaemonUnreachableError) as error:
         end_unresponsive(error)
+        return True
+    daemon(any_version=True).call(schema.SHUTDOWN)
+    wait_until_ended()
     return True
 
 

@@ -10,11 +10,13 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from potluck_cli import daemon_access, terminal
 from potluck_cli.daemon_access import DaemonHungError, DaemonUnreachableError
+from potluck_cli.everyday import start_stop
 from potluck_cli.everyday.start_stop import end_daemon
 from potluck_control.api.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.api.schema import Status
@@ -137,6 +139,19 @@ def test_a_daemon_is_found_by_its_lock_and_none_is_passed_over(tmp_path: Path, m
         other.bind(str(places.socket))
         with pytest.raises(DaemonAwayError, match="does not answer"):
             end_daemon()
+
+
+def test_a_daemon_that_falls_silent_while_it_ends_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fall_silent(method: object) -> None:
+        raise DaemonHungError(os.getpid())
+
+    ended: list[Exception] = []
+    monkeypatch.setattr(start_stop, "hello_or_none", lambda **_: object())
+    monkeypatch.setattr(start_stop, "daemon", lambda **_: SimpleNamespace(call=fall_silent))
+    monkeypatch.setattr(start_stop, "end_unresponsive", ended.append)
+    with pytest.raises(DaemonHungError):
+        end_daemon()
+    assert not ended
 
 
 def test_a_program_that_listens_in_the_daemons_place_is_not_ended(

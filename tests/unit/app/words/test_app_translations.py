@@ -1,5 +1,6 @@
 """Every text of the app is translated into every language, and the compiled files are those of the sources."""
 
+import ast
 import re
 import shutil
 from importlib.machinery import SourceFileLoader
@@ -51,6 +52,14 @@ def test_no_text_is_missing_left_over_or_unfinished(tmp_path: Path) -> None:
             assert all(forms(message)), f"empty in {language}: {context}: {source}"
         tool.compile_to(kept, tmp_path / "fresh.qm")
         assert (tmp_path / "fresh.qm").read_bytes() == kept.with_suffix(".qm").read_bytes(), "run .ci/translations"
+
+
+def test_no_text_is_where_the_tool_that_collects_texts_does_not_look() -> None:
+    for path in (ROOT / "app" / "potluck_app").rglob("*.py"):
+        formatted = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.JoinedStr))
+        for call in (part for node in formatted for part in ast.walk(node) if isinstance(part, ast.Call)):
+            is_text = ast.unparse(call.func) in ("tr", "self.tr") and isinstance(call.args[0], ast.Constant)
+            assert not is_text, f"{path.name}:{call.lineno}: within an f-string, so nobody could translate it"
 
 
 def test_a_translation_has_the_places_of_its_text() -> None:
