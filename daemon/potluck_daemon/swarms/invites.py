@@ -1,4 +1,7 @@
-"""Chooses the addresses in an invite and what may be shown of it, and tells how newcomers reach the swarm."""
+"""Chooses the addresses in an invite and what may be shown of it, and tells how newcomers reach the swarm.
+
+`potluck.membership.leadership.seats` says for how many people and days an invite is good.
+"""
 
 from __future__ import annotations
 
