@@ -38,8 +38,7 @@ from potluck_app.widgets import theme
 from potluck_app.words import language
 from potluck_control.api import schema
 from potluck_control.api.schema import Status
-from potluck_control.methods import earnings, gateway
-from potluck_control.methods import installation as setup
+from potluck_control.methods import earnings, gateway, installation
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.states import Reason, State
 from potluck_daemon.host.listening import free_port
@@ -166,7 +165,7 @@ async def without_engine(screen: Desktop, theme_name: str) -> None:
     with _without_torch() as hidden, _machine(screen, "0:8", **hidden) as daemon:
         async with _app(screen, daemon, theme_name) as album:
             await album.tray.wait_tooltip("No swarm")
-            await asyncio.to_thread(daemon.client.call, setup.SETUP_STATE)  # what the app asks for as well
+            await asyncio.to_thread(daemon.client.call, installation.SETUP_STATE)  # what the app asks for as well
             await asyncio.sleep(1.0)  # until it has heard that there is a step more
             album.press("space")
             await album.window("first-run-engine")

@@ -153,7 +153,7 @@ async def in_own_thread(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             done.set_result(work())
-        except Exception as error:  # raised again below
+        except BaseException as error:  # raised again by the caller, whatever it is
             done.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()

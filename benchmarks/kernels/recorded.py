@@ -28,7 +28,7 @@ from benchmarks.kernels.families import take_cpu_for_gpu
 from benchmarks.kernels.ptx import Access, accesses
 from potluck.blocks.formats import layers as formats
 from potluck.blocks.formats import matrices
-from potluck.blocks.kernels import support as kernel_support
+from potluck.blocks.kernels import support
 from potluck.blocks.span import trial
 from potluck.blocks.span.block_span import BlockSpan, build_empty
 from potluck.blocks.span.step_plans import StepRow, plan_step
@@ -108,7 +108,7 @@ def _recorded(capability: int) -> dict[str, tuple[Any, str]]:
         held.try_out(has_int8_cache=cache == "int8")
         _run_steps(held)
     blocks = "the trial of a card"
-    kernel_support._try_kernel(_CPU)
+    support._try_kernel(_CPU)
     return found
 
 

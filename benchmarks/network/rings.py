@@ -26,7 +26,7 @@ from benchmarks.setup.generation import cpu_seconds, generate, prompt, swarm_mod
 from benchmarks.setup.local_swarm import LocalEngine
 from benchmarks.setup.models import checkpoint, local_model
 from potluck.client.session import hop as hop_module
-from potluck.client.session import inference_session as session_module
+from potluck.client.session import inference_session
 from potluck.client.session.pieces import piece_tokens
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import CUT, Link
@@ -211,7 +211,7 @@ def _around(model: Any, count: int, round_trip_ms: int, rounds: int) -> dict[str
     trips_ms = (count + 1) * round_trip_ms / 2
     generate(model, _LINKING_STEPS)
     around = sorted(step / (trips_ms + compute) for _ in range(rounds) for step, compute in _steps_ms(model))
-    with mock.patch.object(session_module, "open_links", return_value=[]):
+    with mock.patch.object(inference_session, "open_links", return_value=[]):
         star = sorted(step / (trips_ms + compute) for step, compute in _steps_ms(model))
     return {
         "ratio": round(around[len(around) // 4], 3),

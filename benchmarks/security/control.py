@@ -17,8 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_control.api import messages as lines
-from potluck_control.api import schema
+from potluck_control.api import messages, schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured, figure
@@ -114,7 +113,7 @@ def _wrong_lines() -> Iterator[tuple[str, bytes]]:
     yield "10 MB", _PAUSE[:-1] + b" " * _HUGE_BYTES + b"\n"
     yield "10 MB before it", b"x" * _HUGE_BYTES + b"\n" + _PAUSE
     yield "10 MB of blanks in it", _PAUSE.replace(b",", b"," + b" " * _HUGE_BYTES, 1)
-    yield "a byte too long", _PAUSE[:-1] + b" " * (lines.MAX_REQUEST_BYTES - len(_PAUSE) + 2) + b"\n"
+    yield "a byte too long", _PAUSE[:-1] + b" " * (messages.MAX_REQUEST_BYTES - len(_PAUSE) + 2) + b"\n"
     yield "10 MB of blank lines before it", b"\n" * _HUGE_BYTES + _PAUSE
     yield "without its end", _PAUSE[:-1]
     for name, wrong in (

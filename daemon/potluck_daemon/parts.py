@@ -14,7 +14,7 @@ from importlib.metadata import version
 from potluck_control.api.schema import STATUS_EVENT, TRANSITION_EVENT, Status, SwarmStatus, Transition
 from potluck_control.methods.models import Served
 from potluck_control.places import Places
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.sentences import NOTHING, Sentence
@@ -143,21 +143,21 @@ class Parts:
 
     def _notices(self) -> tuple[Sentence, ...]:
         facts = self.supervisor.facts_of(self.configuration.swarm)
-        report = self.supervisor.facts.report if self.supervisor.pid is not None else messages.EngineReport()
+        report = self.supervisor.facts.report if self.supervisor.pid is not None else engine_messages.EngineReport()
         own = *self.configuration.notices, self.state_notice, self.clerk.notice
         return tuple(filter(None, (*own, *notices(facts, report), *self.topic_notices())))
 
-    def _dispatch(self, launch: LaunchSpec, message: messages.Said) -> None:
+    def _dispatch(self, launch: LaunchSpec, message: engine_messages.Said) -> None:
         """Pass a message of a node that was started with `launch` to the part that it concerns."""
         match message:
-            case messages.SignedReceipt():
+            case engine_messages.SignedReceipt():
                 self.clerk.book_soon(message)
-            case messages.Confirmed() | messages.Examined():
+            case engine_messages.Confirmed() | engine_messages.Examined():
                 self.reports.apply(launch.swarm, message)
-            case messages.Joining():
+            case engine_messages.Joining():
                 self.clerk.catch_up()
                 self.members.apply(launch, message)
-            case messages.MemberRecords() | messages.Met() | messages.StandbyOnline():
+            case engine_messages.MemberRecords() | engine_messages.Met() | engine_messages.StandbyOnline():
                 self.members.apply(launch, message)
 
     def _on_engine_end(self, is_memory_short: bool) -> None:

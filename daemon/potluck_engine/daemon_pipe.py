@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
@@ -41,12 +41,12 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
         asyncio.get_running_loop().add_signal_handler(number, must_end.set)
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="daemon", daemon=True).start()
     pipe = await DaemonPipe.open(handle)
-    pipe.send(messages.Hello(pid=os.getpid()))
+    pipe.send(engine_messages.Hello(pid=os.getpid()))
     try:
         await run_until_first_ends(work(pipe), must_end.wait(), on_end=exit_soon)
         return 0
     except PotluckError as error:
-        pipe.send(messages.Failed(error.sentence, error.advice))
+        pipe.send(engine_messages.Failed(error.sentence, error.advice))
         return 1
     finally:
         pipe.close()
@@ -81,23 +81,23 @@ class DaemonPipe:
     async def open(cls, handle: int) -> DaemonPipe:
         """Return a pipe over the socket with this file descriptor, which the pipe owns from now on."""
         sock = socket.socket(fileno=handle)
-        return cls(*await asyncio.open_connection(sock=sock, limit=messages.MAX_LINE_BYTES))
+        return cls(*await asyncio.open_connection(sock=sock, limit=engine_messages.MAX_LINE_BYTES))
 
     def close(self) -> None:
         self._writer.close()
 
-    def send(self, message: messages.Said) -> None:
+    def send(self, message: engine_messages.Said) -> None:
         """Queue a message. It is dropped if the daemon is gone."""
         if not self._writer.is_closing():
-            self._writer.write(messages.encode(message))
+            self._writer.write(engine_messages.encode(message))
 
     def callbacks(self) -> HostConfig:
         """Return callbacks that send the daemon what a host learns about members."""
         return HostConfig(
-            on_news=lambda news: self.send(messages.MemberRecords(tuple(news))),
-            on_leader=lambda: self.send(messages.MemberRecords((), leader_heard=True)),
-            on_met=lambda addresses: self.send(messages.Met(addresses)),
-            on_nearby=lambda found: self.send(messages.Nearby(found)),
+            on_news=lambda news: self.send(engine_messages.MemberRecords(tuple(news))),
+            on_leader=lambda: self.send(engine_messages.MemberRecords((), leader_heard=True)),
+            on_met=lambda addresses: self.send(engine_messages.Met(addresses)),
+            on_nearby=lambda found: self.send(engine_messages.Nearby(found)),
         )
 
     async def launch(self) -> LaunchSpec | None:
@@ -105,17 +105,17 @@ class DaemonPipe:
 
         Other messages are dropped, because the daemon repeats them after the launch.
         """
-        while not isinstance(message := await self.read(), messages.Launch):
-            if message is None or isinstance(message, messages.Stop):
+        while not isinstance(message := await self.read(), engine_messages.Launch):
+            if message is None or isinstance(message, engine_messages.Stop):
                 return None
         return message.spec
 
-    async def read(self) -> messages.Said | None:
+    async def read(self) -> engine_messages.Said | None:
         """Return the next message of a known kind; None when the daemon is gone."""
         while True:
             try:
                 line = await self._reader.readline()
-                message = messages.decode(line) if line else None
+                message = engine_messages.decode(line) if line else None
             except (CodecError, ValueError, ConnectionError) as error:
                 log.error("cannot read what the daemon sent: %s", error)
                 return None

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from potluck_control.api.schema import OneMore
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.engine_messages import MAX_SERVERS, MIN_DUTY, EngineReport, Failed, OnEvent, SwarmServers
 from potluck_control.processes.launch_spec import LaunchSpec
 
@@ -99,7 +99,9 @@ class _Child:
 
     def __init__(self, pipe: DaemonPipe) -> None:
         self._pipe = pipe
-        self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
+        self._orders: asyncio.Queue[engine_messages.Drain | engine_messages.Offload | engine_messages.Restore] = (
+            asyncio.Queue()
+        )
         self._reporter: EngineReporter | None = None  # None: there is nothing to serve yet
 
     async def work(self) -> None:
@@ -126,28 +128,28 @@ class _Child:
         gc.freeze()  # a collection that visits the 400,000 objects of imports stops everything for 0.2 s
         while True:
             match await self._orders.get():
-                case messages.Drain():
+                case engine_messages.Drain():
                     await engine.drain()
-                case messages.Offload():
+                case engine_messages.Offload():
                     await engine.offload()
-                case messages.Restore():
+                case engine_messages.Restore():
                     await engine.restore()
 
     async def _listen(self, engine: Engine) -> None:
         """Queue orders and carry out the other commands, until Stop or the end of the pipe."""
         while (message := await self._pipe.read()) is not None:
             match message:
-                case messages.Drain() | messages.Offload() | messages.Restore():
+                case engine_messages.Drain() | engine_messages.Offload() | engine_messages.Restore():
                     self._orders.put_nowait(message)
-                case messages.Network(caps):
+                case engine_messages.Network(caps):
                     engine.node.limit(caps)
-                case messages.Throttle(duty):
+                case engine_messages.Throttle(duty):
                     engine.throttle(min(max(duty, MIN_DUTY), 1.0))
-                case messages.Worth(people):
+                case engine_messages.Worth(people):
                     engine.tabs.set_worth({PersonId(person): points for person, points in people})
-                case messages.MemberRecords(records):
+                case engine_messages.MemberRecords(records):
                     engine.node.publish(records)
-                case messages.Stop():
+                case engine_messages.Stop():
                     break
         if engine.is_idle and await engine.leave():
             exit_now()  # an orderly end would hold the memory longer
@@ -157,16 +159,18 @@ class _Child:
     async def report(self) -> None:
         while True:
             self._pipe.send(waiting_report() if self._reporter is None else self._reporter.report())
-            await asyncio.sleep(messages.REPORT_INTERVAL_S)
+            await asyncio.sleep(engine_messages.REPORT_INTERVAL_S)
 
-    def _send_event(self, event: messages.EngineEvent) -> None:
-        changes_coverage = messages.Online | messages.Reshaped | messages.Settled | messages.Offline
+    def _send_event(self, event: engine_messages.EngineEvent) -> None:
+        changes_coverage = (
+            engine_messages.Online | engine_messages.Reshaped | engine_messages.Settled | engine_messages.Offline
+        )
         if self._reporter is not None and isinstance(event, changes_coverage):
             self._reporter.refresh_now.set()
         self._pipe.send(event)
 
     def _send_receipt(self, booking: Booking) -> None:
-        self._pipe.send(messages.SignedReceipt(booking.receipt, booking.person))
+        self._pipe.send(engine_messages.SignedReceipt(booking.receipt, booking.person))
 
 
 def waiting_report() -> EngineReport:

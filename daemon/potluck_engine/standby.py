@@ -15,7 +15,7 @@ import contextlib
 import gc
 import logging
 
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
@@ -59,7 +59,7 @@ async def _hold(node: Node, pipe: DaemonPipe) -> bool:
     Raises PotluckError if the peer-to-peer process is lost.
     """
     await node.start()
-    pipe.send(messages.StandbyOnline(node.peer_id, await node.host.addresses()))
+    pipe.send(engine_messages.StandbyOnline(node.peer_id, await node.host.addresses()))
     gc.collect()
     gc.freeze()
     lost = asyncio.create_task(node.host.wait_lost())
@@ -79,8 +79,8 @@ async def _listen(node: Node, pipe: DaemonPipe) -> bool:
     """Publish records that were signed on this computer, until Stop or the end of the pipe."""
     while (message := await pipe.read()) is not None:
         match message:
-            case messages.MemberRecords(records):
+            case engine_messages.MemberRecords(records):
                 node.publish(records)
-            case messages.Stop():
+            case engine_messages.Stop():
                 break
     return False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.lone_engine import SWARM
 from helpers.own_address import PORT, own_address
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_engine import standby
 from potluck_engine.daemon_pipe import DaemonPipe
@@ -21,16 +21,16 @@ class Pipe:
     """The daemon's end: what it says is put into `orders`, and `told` gets where the node is found."""
 
     def __init__(self) -> None:
-        self.orders: asyncio.Queue[messages.Said | None] = asyncio.Queue()
-        self.told: asyncio.Queue[messages.StandbyOnline] = asyncio.Queue()
+        self.orders: asyncio.Queue[engine_messages.Said | None] = asyncio.Queue()
+        self.told: asyncio.Queue[engine_messages.StandbyOnline] = asyncio.Queue()
 
-    async def read(self) -> messages.Said | None:
+    async def read(self) -> engine_messages.Said | None:
         return await self.orders.get()
 
     launch = DaemonPipe.launch
 
-    def send(self, message: messages.Said) -> None:
-        if isinstance(message, messages.StandbyOnline):
+    def send(self, message: engine_messages.Said) -> None:
+        if isinstance(message, engine_messages.StandbyOnline):
             self.told.put_nowait(message)
 
     callbacks = DaemonPipe.callbacks
@@ -46,12 +46,12 @@ async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(monkey
         address = f"/ip4/{own_address()}/tcp/{PORT}"
         spec = LaunchSpec(Membership(SWARM), "", Path(folder), listen=(address,), may_move_port=True)
         pipe = Pipe()
-        await pipe.orders.put(messages.Launch(spec))
+        await pipe.orders.put(engine_messages.Launch(spec))
         node = asyncio.create_task(standby.stand_by(pipe))  # type: ignore[arg-type]
         async with asyncio.timeout(150):
             assert PORT not in tcp_ports((await pipe.told.get()).addresses)
         other.close()
         async with asyncio.timeout(150):
             assert tcp_ports((await pipe.told.get()).addresses) == (PORT,)
-            await pipe.orders.put(messages.Stop())
+            await pipe.orders.put(engine_messages.Stop())
             await node

@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeyEvent, Q
 from PySide6.QtWidgets import QAbstractButton, QApplication, QStackedWidget, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages import catalogue as pages
+from potluck_app.pages import catalogue
 from potluck_app.pages.calls import DaemonCaller
 from potluck_app.pages.catalogue import PageEntry
 from potluck_app.pages.destination import Destination
@@ -53,7 +53,7 @@ class MainWindow(QStackedWidget):
         self._add_shortcuts()
         self.has_tray, self._is_hidden = False, False
         self._front: QWidget | None = None
-        self._key = pages.SIDEBAR[0].key
+        self._key = catalogue.SIDEBAR[0].key
         self._part: tuple[Destination | None, str] = None, ""  # a part of the page to lead to once the page is shown
         self._agreement = ""
         self._standing = "", ""  # message and button on every page
@@ -215,9 +215,9 @@ class MainWindow(QStackedWidget):
             return
         if self._is_hidden:
             return
-        first_run = self._made.get(pages.FIRST_RUN.key)
+        first_run = self._made.get(catalogue.FIRST_RUN.key)
         is_first = status.reason is Reason.NO_SWARM or (first_run is not None and first_run.is_open)
-        entry = pages.FIRST_RUN if is_first else self._entry(self._key)
+        entry = catalogue.FIRST_RUN if is_first else self._entry(self._key)
         page = self._page(entry)
         page.show_status(status)
         self._sidebar.show_status(status)
@@ -252,7 +252,7 @@ class MainWindow(QStackedWidget):
 
     def _put(self, entry: PageEntry, page: Page) -> None:
         self._made[entry.key] = page
-        (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
+        (self if entry is catalogue.FIRST_RUN else self._pages).addWidget(page)
 
     def _connect(self, page: Page) -> None:
         """Connect a page's signals, and show on it what every page shows."""
@@ -275,7 +275,7 @@ class MainWindow(QStackedWidget):
 
     def _add_shortcuts(self) -> None:
         """Let Ctrl+1 open the first page, and so on, and Ctrl+Page Down the next one."""
-        for number, entry in enumerate(pages.SIDEBAR, start=1):
+        for number, entry in enumerate(catalogue.SIDEBAR, start=1):
             shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
             shortcut.activated.connect(lambda key=entry.key: self.open(key))
         for keys, step in (("Ctrl+PgDown", 1), ("Ctrl+PgUp", -1)):
@@ -284,16 +284,16 @@ class MainWindow(QStackedWidget):
 
     def _open_beside(self, step: int) -> None:
         """Open the page `step` places further in the sidebar."""
-        keys = [entry.key for entry in pages.SIDEBAR]
+        keys = [entry.key for entry in catalogue.SIDEBAR]
         place = keys.index(self._key) if self._key in keys else 0
         self.open(keys[(place + step) % len(keys)])
 
     @staticmethod
     def _entry(key: str) -> PageEntry:
-        return next(entry for entry in (*pages.SIDEBAR, pages.FIRST_RUN) if entry.key == key)
+        return next(entry for entry in (*catalogue.SIDEBAR, catalogue.FIRST_RUN) if entry.key == key)
 
     def _build(self) -> None:
-        self.away, self._sidebar, self._pages = AwayPage(self._log_file), Sidebar(pages.SIDEBAR), QStackedWidget()
+        self.away, self._sidebar, self._pages = AwayPage(self._log_file), Sidebar(catalogue.SIDEBAR), QStackedWidget()
         self._frame = holder(row(self._sidebar, (self._pages, 1), spacing=0))
         self.addWidget(self.away)
         self.addWidget(self._frame)

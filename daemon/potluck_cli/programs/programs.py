@@ -1,6 +1,6 @@
 """`potluck programs`: chooses the programs that Potluck steps aside for.
 
-List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they
+List running machine, and choose those that Potluck always or never steps aside for. It judges all others by what they
 do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history`
 tells what it stepped aside for.
 
@@ -16,7 +16,7 @@ import argparse
 import shlex
 
 from potluck_control.api import schema
-from potluck_control.methods import machine as programs
+from potluck_control.methods import machine
 from potluck_control.methods.machine import PlacedProgram, PlaceParams, ProgramPlace, Programs
 
 from potluck.errors import UsageError
@@ -32,7 +32,7 @@ _SHOWN = {ProgramPlace.ALWAYS: "always", ProgramPlace.NEVER: "never"}
 
 def _list(args: argparse.Namespace) -> int:
     """List running programs and those on your two lists."""
-    found = daemon().call(programs.PROGRAMS)
+    found = daemon().call(machine.PROGRAMS)
     return print_result(args, found, _page(found) + _questions(daemon().call(schema.STATUS)))
 
 
@@ -41,7 +41,7 @@ def _place(args: argparse.Namespace) -> int:
         params = PlaceParams(args.app, _PLACES[args.action])
     except ValueError as error:
         raise UsageError(str(error), hint="potluck programs list shows names") from None
-    done = daemon().call(programs.PLACE_PROGRAM, params)
+    done = daemon().call(machine.PLACE_PROGRAM, params)
     undo = next(name for name, place in _PLACES.items() if place is done.before)
     said = {
         "always": f"Potluck always steps aside for {done.app}.",

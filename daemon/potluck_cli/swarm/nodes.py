@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec, ServingLimits
 from potluck_control.settings import for_engine
 
@@ -84,9 +84,9 @@ def serve(args: argparse.Namespace) -> int:
     with WaitNotice(f"Joining {spec.swarm.name}", 15) as wait:
         show = _print_event if args.json else partial(_show_event, Terminal())
 
-        def hear(event: messages.EngineEvent) -> None:
+        def hear(event: engine_messages.EngineEvent) -> None:
             show(event)
-            if isinstance(event, messages.Online):
+            if isinstance(event, engine_messages.Online):
                 wait.close()
 
         with ending_at_once():
@@ -128,36 +128,36 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
     return spec
 
 
-def _print_event(event: messages.EngineEvent) -> None:
+def _print_event(event: engine_messages.EngineEvent) -> None:
     """Print `{"event": "online", ...}` with the fields of the event."""
     print_json({"event": type(event).__name__.lower(), **builtins(event)})
 
 
-def _show_event(terminal: Terminal, event: messages.EngineEvent) -> None:
+def _show_event(terminal: Terminal, event: engine_messages.EngineEvent) -> None:
     match event:
-        case messages.Starting(model):
+        case engine_messages.Starting(model):
             terminal.line(f"Starting to serve {model}")
-        case messages.Waiting(why) if why:
+        case engine_messages.Waiting(why) if why:
             terminal.line(f"Can't join the swarm yet: {why}. Trying again. Ctrl-C ends it.")
-        case messages.Joining(peer_id, span):
+        case engine_messages.Joining(peer_id, span):
             terminal.line(f"Joined the swarm as {peer_id}; loading layers {span.layers}")
-        case messages.Placed(streamed_blocks=streamed, summary=summary, ram_bytes=in_ram) if streamed or in_ram:
+        case engine_messages.Placed(streamed_blocks=streamed, summary=summary, ram_bytes=in_ram) if streamed or in_ram:
             terminal.line(str(summary)[0].upper() + str(summary)[1:])
-        case messages.Measured(inference_tps, forward_tps, packing_error):
+        case engine_messages.Measured(inference_tps, forward_tps, packing_error):
             terminal.line(f"Each layer: {rounded(inference_tps)} steps/s, {rounded(forward_tps)} tokens/s forward")
             if packing_error is not None:
                 terminal.line(f"Packed for slow links, its outputs differ by {100 * packing_error:.1f} %")
-        case messages.Online(_, _, span, seconds):
+        case engine_messages.Online(_, _, span, seconds):
             online = terminal.styled("Online", Style.BOLD, Style.GREEN)
             terminal.line(f"{online} after {seconds:.1f} s, serving layers {span.layers}. Ctrl-C leaves the swarm.")
-        case messages.Moving(_, target, why):
+        case engine_messages.Moving(_, target, why):
             terminal.line(f"Moving to layers {target.layers}: {why}")
-        case messages.Settled(span):
+        case engine_messages.Settled(span):
             terminal.line(f"Serving layers {span.layers}.")
-        case messages.FilesChanged(file, is_served) if file:
+        case engine_messages.FilesChanged(file, is_served) if file:
             state = "Serving goes on from memory." if is_served else "Waiting for the right file."
             terminal.line(f"{file} changed on disk. {state}")
-        case messages.Offline():
+        case engine_messages.Offline():
             terminal.line("Left the swarm.")
 
 
@@ -244,7 +244,7 @@ async def _serve_meeting_point(args: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "serve": Subcommand(serve, tuple(messages.EngineEvent.__subclasses__()), _add_serve_arguments),
+    "serve": Subcommand(serve, tuple(engine_messages.EngineEvent.__subclasses__()), _add_serve_arguments),
     "bootstrap": Subcommand(
         bootstrap,
         Meeting,

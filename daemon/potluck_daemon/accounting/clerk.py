@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from potluck_control.methods.earnings import Period, Sums
 from potluck_control.places import Places
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.receipt_outbox import empty_outbox
 
 from potluck.errors import PotluckError
@@ -81,7 +81,7 @@ class Clerk:
         notice: why nothing is booked; empty if all is well.
     """
 
-    def __init__(self, places: Places, on_worth: Callable[[messages.Worth], None]) -> None:
+    def __init__(self, places: Places, on_worth: Callable[[engine_messages.Worth], None]) -> None:
         self._places = places
         self._on_worth = on_worth
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
@@ -121,7 +121,7 @@ class Clerk:
             await self._run(self._ledger.close)
         self._thread.shutdown()
 
-    def book_soon(self, message: messages.SignedReceipt) -> None:
+    def book_soon(self, message: engine_messages.SignedReceipt) -> None:
         """Book a receipt with the next batch. One too many stays in the engine's outbox."""
         if self._ledger is not None and len(self._waiting) < MAX_WAITING:
             self._waiting.append(Booking(message.receipt, PersonId(message.person)))
@@ -211,7 +211,7 @@ class Clerk:
             (self._today,) = today.periods
             if self._is_worth_due:
                 self._is_worth_due = False
-                self._on_worth(messages.Worth(await self.run(Ledger.worth)))
+                self._on_worth(engine_messages.Worth(await self.run(Ledger.worth)))
             await asyncio.sleep(SUMS_S)
 
     async def _keep_tidy(self) -> None:

@@ -1,4 +1,4 @@
-"""One caller's connection: finds out who is at the other end, reads lines, and writes answers and news.
+"""One caller's connection: finds out who is at the other end, reads messages, and writes answers and news.
 
 Whatever a caller may hold up has a time limit, and whatever it may fill has a size limit, so one that is stuck or
 hostile costs its own connection for a few seconds at most.
@@ -16,7 +16,7 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from potluck_control.api import messages as lines
+from potluck_control.api import messages
 
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING, Sentence, sentence
@@ -114,10 +114,10 @@ class Connection:
             async with asyncio.timeout(limits.request_timeout_s):
                 return first + await self.reader.readuntil(b"\n")
         except asyncio.LimitOverrunError:
-            text = sentence("a request has at most {count} bytes", count=lines.MAX_REQUEST_BYTES)
-            raise LineError(lines.BAD_REQUEST, text) from None
+            text = sentence("a request has at most {count} bytes", count=messages.MAX_REQUEST_BYTES)
+            raise LineError(messages.BAD_REQUEST, text) from None
         except TimeoutError:
-            raise LineError(lines.BAD_REQUEST, sentence("the request did not arrive in time")) from None
+            raise LineError(messages.BAD_REQUEST, sentence("the request did not arrive in time")) from None
 
     async def write(self, data: bytes) -> None:
         """Write a line, and wait until the caller has taken it."""

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Raw
-from potluck_control.api import messages as lines
-from potluck_control.api import schema
+from potluck_control.api import messages, schema
 from potluck_control.api.all_methods import METHODS
 from potluck_control.api.client import require_short
 
@@ -76,7 +75,7 @@ class ControlServer:
         before = os.umask(0o117 if shared else 0o177)  # the file must never exist with wider rights
         try:
             self._server = await asyncio.start_unix_server(
-                self._accept, path=self._path, limit=lines.MAX_REQUEST_BYTES - 1, backlog=64
+                self._accept, path=self._path, limit=messages.MAX_REQUEST_BYTES - 1, backlog=64
             )
         finally:
             os.umask(before)
@@ -119,7 +118,7 @@ class ControlServer:
                 await self._converse(connection)
             except LineError as error:
                 log.debug("connection refused: %s", error)
-                await connection.write(lines.failure(error.code, error))
+                await connection.write(messages.failure(error.code, error))
             await connection.close()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             log.debug("connection ended: %r", error)
@@ -136,11 +135,11 @@ class ControlServer:
         peer = peer_of(writer.get_extra_info("socket"))
         if not self._rule.allows(peer):
             log.warning("control connection of user %d refused", peer.uid)
-            raise LineError(lines.NOT_YOURS, sentence("this daemon belongs to another user"))
+            raise LineError(messages.NOT_YOURS, sentence("this daemon belongs to another user"))
         if len(self._connections) > self._limits.max_connections:
             oldest = next(task for task, connection in self._connections.items() if connection.is_stranger)
             if oldest is asyncio.current_task():
-                raise LineError(lines.BUSY, sentence("too many connections"))
+                raise LineError(messages.BUSY, sentence("too many connections"))
             self._connections.pop(oldest)  # it ends soon, and no longer counts
             oldest.cancel()
 
@@ -150,7 +149,7 @@ class ControlServer:
             # A web page that reaches the socket through some forwarder begins with a line of HTTP, and must not get on
             # to a line that it chose. So the first line that is no request ends the connection.
             try:
-                request = _decoded(lines.ControlRequest, text, lines.BAD_REQUEST)
+                request = _decoded(messages.ControlRequest, text, messages.BAD_REQUEST)
             except LineError:
                 if not (connection.is_stranger and older_protocol.is_older(text)):
                     raise
@@ -160,38 +159,38 @@ class ControlServer:
             connection.is_stranger = False
             try:
                 result = await self._answer(request, connection)
-                reply = lines.line(lines.ControlReply(request.id, Raw(encode(result))))
+                reply = messages.line(messages.ControlReply(request.id, Raw(encode(result))))
             except LineError as error:
-                reply = lines.failure(error.code, error, request.id)
+                reply = messages.failure(error.code, error, request.id)
             await connection.write(reply)
             await asyncio.sleep(0)  # let other callers have their turn
 
-    async def _answer(self, request: lines.ControlRequest, connection: Connection) -> object:
+    async def _answer(self, request: messages.ControlRequest, connection: Connection) -> object:
         """Return the result of a request. Raises LineError."""
-        if request.method == lines.SUBSCRIBE:
-            topics = _decoded(lines.Topics, request.params, lines.BAD_PARAMS).topics
+        if request.method == messages.SUBSCRIBE:
+            topics = _decoded(messages.Topics, request.params, messages.BAD_PARAMS).topics
             return await self._subscribe(connection, topics)
         method = METHODS.get(request.method)
         if method is None:
-            raise LineError(lines.UNKNOWN_METHOD, sentence("no method {name}", name=repr(request.method[:60])))
-        params = _decoded(method.params, request.params, lines.BAD_PARAMS)
+            raise LineError(messages.UNKNOWN_METHOD, sentence("no method {name}", name=repr(request.method[:60])))
+        params = _decoded(method.params, request.params, messages.BAD_PARAMS)
         try:
             async with asyncio.timeout(HANDLER_TIMEOUT_S):
                 return await self._handlers[method.name](params)
         except Exception as error:
             refused = error if isinstance(error, PotluckError) else explained(error)
             if refused is not None:
-                code = lines.AMBIGUOUS if isinstance(refused, AmbiguousError) else lines.REFUSED
+                code = messages.AMBIGUOUS if isinstance(refused, AmbiguousError) else messages.REFUSED
                 raise LineError(code, refused.sentence, hint=refused.advice) from error
             log.exception("control method %s failed", method.name)
             message = sentence("{method} failed inside the daemon", method=method.name)
-            raise LineError(lines.INTERNAL, message, hint=sentence("`potluck logs` has the details")) from error
+            raise LineError(messages.INTERNAL, message, hint=sentence("`potluck logs` has the details")) from error
 
     async def _subscribe(self, connection: Connection, topics: tuple[str, ...]) -> schema.Empty:
         """Send the present status, and all news that follow."""
         status = news(schema.STATUS_EVENT, await self._handlers[schema.STATUS.name](schema.Empty()))
         if self._broadcast.num_readers >= MAX_READERS:
-            raise LineError(lines.BUSY, sentence("too many subscribers"))
+            raise LineError(messages.BUSY, sentence("too many subscribers"))
         subscription = self._broadcast.subscribe(topics)
         subscription.put(schema.STATUS_EVENT, status)
         connection.follow(subscription)  # the answer is written first, because no other task runs until then

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
@@ -19,45 +19,45 @@ class EngineFacts:
     """The last reports of an engine in one swarm. They outlive it, so that a paused display still shows something."""
 
     swarm: Swarm | None = None  # holds the model that the swarm had then
-    report: messages.EngineReport = field(default_factory=messages.EngineReport)
+    report: engine_messages.EngineReport = field(default_factory=engine_messages.EngineReport)
     reported_at: float = 0.0  # monotonic
     is_live: bool = False  # the engine that runs now made that report
     peer_id: str | None = None
     span: Span | None = None
     addresses: tuple[str, ...] = ()
-    placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
+    placed: engine_messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # smoothed speed of downloads
-    moving: messages.Moving | None = None  # a move to other or more blocks; None: it stays
-    waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
+    moving: engine_messages.Moving | None = None  # a move to other or more blocks; None: it stays
+    waiting: engine_messages.Waiting = field(default_factory=engine_messages.Waiting)  # why it cannot get online yet
     nearby: tuple[str, ...] | None = None
-    changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
-    servers: messages.SwarmServers | None = None  # None: the engine has not looked yet
+    changed_file: engine_messages.FilesChanged | None = None  # None: all are what was loaded from them
+    servers: engine_messages.SwarmServers | None = None  # None: the engine has not looked yet
     servers_at: float = 0.0  # monotonic
 
-    def after(self, message: messages.Said, now: float) -> EngineFacts:
+    def after(self, message: engine_messages.Said, now: float) -> EngineFacts:
         """Return the facts after a message of the engine. `now`: monotonic."""
         match message:
-            case messages.EngineReport():
+            case engine_messages.EngineReport():
                 return self._after_report(message, now)
-            case messages.SwarmServers():
+            case engine_messages.SwarmServers():
                 return replace(self, servers=message, servers_at=now)
-            case messages.Placed():
+            case engine_messages.Placed():
                 return replace(self, placed=message)
-            case messages.Waiting():
+            case engine_messages.Waiting():
                 return replace(self, waiting=message)
-            case messages.Nearby(found):
+            case engine_messages.Nearby(found):
                 return replace(self, nearby=found)
-            case messages.Joining(peer_id, span):
+            case engine_messages.Joining(peer_id, span):
                 return replace(self, peer_id=peer_id, span=span)
-            case messages.Online(peer_id, addresses, span):
+            case engine_messages.Online(peer_id, addresses, span):
                 return replace(self, peer_id=peer_id, span=span, addresses=addresses, changed_file=None)
-            case messages.Moving():
+            case engine_messages.Moving():
                 return replace(self, moving=message)
-            case messages.Reshaped(span):
+            case engine_messages.Reshaped(span):
                 return replace(self, span=span)
-            case messages.Settled(span):
+            case engine_messages.Settled(span):
                 return replace(self, span=span, moving=None)
-            case messages.FilesChanged(file):
+            case engine_messages.FilesChanged(file):
                 return replace(self, changed_file=message if file else None)
         return self
 
@@ -65,7 +65,7 @@ class EngineFacts:
         """Return what is left of the facts once the engine has ended."""
         quiet = structs.replace(self.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
         gone = replace(self, is_live=False, placed=None, moving=None, nearby=None, changed_file=None)
-        return replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting=messages.Waiting())
+        return replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting=engine_messages.Waiting())
 
     def in_swarm(self, swarm: Swarm | None) -> EngineFacts:
         """Return the facts about a swarm and its present model; none if the engine was in another swarm."""
@@ -80,7 +80,7 @@ class EngineFacts:
         if self.servers is None:
             return replace(self, span=None)
         others = tuple(server for server in self.servers.servers if server.peer_id != self.peer_id)
-        return replace(self, span=None, servers=messages.SwarmServers(others))
+        return replace(self, span=None, servers=engine_messages.SwarmServers(others))
 
     @property
     def lacking(self) -> str:
@@ -95,7 +95,7 @@ class EngineFacts:
             return _on_the_move(moving, model)
         return _served(span, model) if span is not None else verbatim(model)
 
-    def _after_report(self, report: messages.EngineReport, now: float) -> EngineFacts:
+    def _after_report(self, report: engine_messages.EngineReport, now: float) -> EngineFacts:
         elapsed_s = now - self.reported_at
         new_bytes = report.fetched_bytes - self.report.fetched_bytes
         rate = new_bytes / elapsed_s if report.fetch_total_bytes and elapsed_s > 0 and new_bytes >= 0 else 0.0
@@ -110,7 +110,7 @@ def _served(span: Span, model: str) -> Sentence:
     return sentence("layers {blocks} of {model}", blocks=blocks, model=model)
 
 
-def _on_the_move(moving: messages.Moving, model: str) -> Sentence:
+def _on_the_move(moving: engine_messages.Moving, model: str) -> Sentence:
     served, target = _served(moving.span, model), Blocks(moving.target.start, moving.target.end)
     if moving.target.covers(moving.span):
         return sentence("{served} (loading {target})", served=served, target=target)

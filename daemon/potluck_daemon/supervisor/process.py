@@ -15,7 +15,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 
 from potluck.allowance import memory_kills
 from potluck.errors import UsageError
@@ -40,7 +40,7 @@ class EngineProcess:
         self._pipe = pipe
         self._writer = writer
         self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
-        self._failed: messages.Failed | None = None
+        self._failed: engine_messages.Failed | None = None
         self._killed_because = NOTHING
         self._memory_kills = memory_kills()
         self._has_launch = False
@@ -48,7 +48,7 @@ class EngineProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[messages.Said], None]
+        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[engine_messages.Said], None]
     ) -> EngineProcess:
         """Start `command --pipe FD --parent PID`.
 
@@ -77,7 +77,7 @@ class EngineProcess:
             raise
         finally:
             theirs.close()
-        pipe, writer = await asyncio.open_connection(sock=ours, limit=messages.MAX_LINE_BYTES)
+        pipe, writer = await asyncio.open_connection(sock=ours, limit=engine_messages.MAX_LINE_BYTES)
         engine = cls(process, pipe, writer)
         engine.ended = start_task(engine._run(on_message))
         return engine
@@ -86,11 +86,11 @@ class EngineProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def send(self, command: messages.Command | messages.MemberRecords) -> None:
+    def send(self, command: engine_messages.Command | engine_messages.MemberRecords) -> None:
         """Queue a command. A command to a dead engine is dropped."""
-        self._has_launch |= isinstance(command, messages.Launch)
+        self._has_launch |= isinstance(command, engine_messages.Launch)
         if not self._writer.is_closing():
-            self._writer.write(messages.encode(command))
+            self._writer.write(engine_messages.encode(command))
 
     def stop(self) -> None:
         """Ask the process to end, or kill it before its launch, because it reads nothing while it imports, for seconds.
@@ -98,7 +98,7 @@ class EngineProcess:
         Before its launch it holds nothing, and writes only compiled modules, which Python replaces atomically.
         """
         if self._has_launch:
-            self.send(messages.Stop())
+            self.send(engine_messages.Stop())
         else:
             self._signal(signal.SIGKILL)
 
@@ -116,7 +116,7 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
-    async def _run(self, on_message: Callable[[messages.Said], None]) -> EngineExit:
+    async def _run(self, on_message: Callable[[engine_messages.Said], None]) -> EngineExit:
         output = start_task(self._read_output())
         reading = start_task(self._read_messages(on_message))
         try:
@@ -132,15 +132,15 @@ class EngineProcess:
         new_kills = None if before is None or after is None else after - before
         return EngineExit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
 
-    async def _read_messages(self, on_message: Callable[[messages.Said], None]) -> None:
+    async def _read_messages(self, on_message: Callable[[engine_messages.Said], None]) -> None:
         try:
             while line := await self._pipe.readline():
-                message = messages.decode(line)
+                message = engine_messages.decode(line)
                 match message:
-                    case messages.Hello(_, version) if version != messages.PIPE_VERSION:
+                    case engine_messages.Hello(_, version) if version != engine_messages.PIPE_VERSION:
                         self.kill(_other_version(version))
                         return  # this version cannot read its other messages
-                    case messages.Failed():
+                    case engine_messages.Failed():
                         self._failed = message
                 if message is not None:
                     on_message(message)
@@ -174,5 +174,5 @@ def _other_version(theirs: int) -> Sentence:
     return sentence(
         "it is of another version (pipe {theirs}, the daemon {ours}); set it up again: potluck setup",
         theirs=theirs,
-        ours=messages.PIPE_VERSION,
+        ours=engine_messages.PIPE_VERSION,
     )

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 3.0
 
-OnMessage = Callable[[LaunchSpec, messages.Said], None]
+OnMessage = Callable[[LaunchSpec, engine_messages.Said], None]
 """Called with what the node of a launch says."""
 
 
@@ -72,7 +72,7 @@ class Standby:
         if self._life is not None:
             await asyncio.wait({self._life})
 
-    def send(self, message: messages.MemberRecords) -> None:
+    def send(self, message: engine_messages.MemberRecords) -> None:
         """Send records that were signed on this computer to a node that runs."""
         if self._process is not None:
             self._process.send(message)
@@ -99,14 +99,14 @@ class Standby:
             self.addresses = ()
             self.nearby = None
 
-    def _apply(self, launch: LaunchSpec, message: messages.Said) -> None:
+    def _apply(self, launch: LaunchSpec, message: engine_messages.Said) -> None:
         match message:
-            case messages.Hello() if self._process is not None:
-                self._process.send(messages.Launch(launch))
-            case messages.StandbyOnline(_, addresses):
+            case engine_messages.Hello() if self._process is not None:
+                self._process.send(engine_messages.Launch(launch))
+            case engine_messages.StandbyOnline(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
-            case messages.Nearby(found):
+            case engine_messages.Nearby(found):
                 self.nearby = found
         self._on_message(launch, message)
 

@@ -33,7 +33,7 @@ from functools import partial
 
 from potluck_control.api.liveness import STOPPED, read_pulse
 from potluck_control.api.schema import EngineStatus
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.engine_report import NetworkCaps
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.processes.python_command import python_command
@@ -191,14 +191,17 @@ class Supervisor:
                 self._set_launch(launch)
                 self._send_launch()
             case EngineOrder.DRAIN:
-                self._enter(Phase.FINISHING, messages.Drain())
+                self._enter(Phase.FINISHING, engine_messages.Drain())
             case EngineOrder.OFFLOAD:
                 self._enter(
-                    Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, sentence("it did not free its memory")
+                    Phase.OFFLOADING,
+                    engine_messages.Offload(),
+                    OFFLOAD_TIMEOUT_S,
+                    sentence("it did not free its memory"),
                 )
             case EngineOrder.RESTORE:
                 self._duty = 1.0  # restoring makes a new throttle
-                self._enter(Phase.RESTORING, messages.Restore())
+                self._enter(Phase.RESTORING, engine_messages.Restore())
             case EngineOrder.STOP:
                 self._stop()
 
@@ -219,19 +222,19 @@ class Supervisor:
         """Let the engine compute in this share of the time. Only a change is sent."""
         if self._engine is not None and self._phase is Phase.ONLINE and duty != self._duty:
             self._duty = duty
-            self._engine.send(messages.Throttle(duty))
+            self._engine.send(engine_messages.Throttle(duty))
 
     def limit_network(self, caps: NetworkCaps) -> None:
         """Send an engine that has reached its swarm what it may use of the network. Only a change is sent."""
         if self._engine is not None and self._phase in (Phase.JOINING, Phase.ONLINE) and caps != self._caps:
             self._caps = caps
-            self._engine.send(messages.Network(caps))
+            self._engine.send(engine_messages.Network(caps))
 
-    def send(self, message: messages.Worth | messages.MemberRecords) -> None:
+    def send(self, message: engine_messages.Worth | engine_messages.MemberRecords) -> None:
         """Send a message about people to a node that is in the swarm. Other nodes get it when they reach it."""
         if self._engine is not None and self._phase in _JOINED:
             self._engine.send(message)
-        if isinstance(message, messages.MemberRecords):
+        if isinstance(message, engine_messages.MemberRecords):
             self._standby.send(message)
 
     def kill(self, because: Sentence) -> None:
@@ -288,7 +291,7 @@ class Supervisor:
         try:
             engine = await EngineProcess.start(command, environment, self._apply)
         except UsageError as error:
-            end = EngineExit(127, failed=messages.Failed(error.sentence, error.advice))
+            end = EngineExit(127, failed=engine_messages.Failed(error.sentence, error.advice))
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
@@ -325,26 +328,26 @@ class Supervisor:
         self._on_end(is_memory_short)
         self._on_change()
 
-    def _apply(self, message: messages.Said) -> None:
+    def _apply(self, message: engine_messages.Said) -> None:
         if self._is_stopped:
             self._is_stopped = False
             self._on_change()
         before, self.facts = self.facts, self.facts.after(message, self._clock())
         match message:
-            case messages.Hello():
+            case engine_messages.Hello():
                 self._is_greeted = True
                 self._send_launch()
-            case messages.EngineReport() if self._phase is Phase.ONLINE:
+            case engine_messages.EngineReport() if self._phase is Phase.ONLINE:
                 self._online_bytes = message.memory_used_bytes
-            case messages.Joining():
+            case engine_messages.Joining():
                 self._advance({Phase.STARTING: Phase.JOINING})
-            case messages.Online():
+            case engine_messages.Online():
                 self._advance(dict.fromkeys((Phase.STARTING, Phase.JOINING, Phase.RESTORING), Phase.ONLINE))
-            case messages.Offline() if self._phase is Phase.OFFLOADING:
+            case engine_messages.Offline() if self._phase is Phase.OFFLOADING:
                 log.info("the swarm knows that this server steps aside")
-            case messages.Freed():
+            case engine_messages.Freed():
                 self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
-            case messages.FilesChanged(file, is_served) if file and not is_served:
+            case engine_messages.FilesChanged(file, is_served) if file and not is_served:
                 self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
         if self._launch is not None:
             self._on_message(self._launch, message)
@@ -353,12 +356,12 @@ class Supervisor:
         if self._phase is not Phase.STOPPING and self._is_news(message, before):
             self._on_change()
 
-    def _is_news(self, message: messages.Said, before: EngineFacts) -> bool:
+    def _is_news(self, message: engine_messages.Said, before: EngineFacts) -> bool:
         """Return whether a message may change a decision; `before`: the facts before it."""
         match message:
-            case messages.SignedReceipt() | messages.SwarmServers():
+            case engine_messages.SignedReceipt() | engine_messages.SwarmServers():
                 return False
-            case messages.EngineReport() if self._phase is Phase.ONLINE:
+            case engine_messages.EngineReport() if self._phase is Phase.ONLINE:
                 return _decisive(message) != _decisive(before.report)
         return True
 
@@ -370,7 +373,7 @@ class Supervisor:
     async def _hand_over(self, engine: EngineProcess, launch: LaunchSpec) -> None:
         """Send the launch when the standby node has left identity and port to the engine."""
         await self._standby.leave()
-        engine.send(messages.Launch(launch))
+        engine.send(engine_messages.Launch(launch))
 
     def _advance(self, moves: Mapping[Phase, Phase]) -> None:
         self._phase = moves.get(self._phase, self._phase)
@@ -379,7 +382,11 @@ class Supervisor:
             self._failure = NOTHING
 
     def _enter(
-        self, phase: Phase, command: messages.Command, timeout_s: float | None = None, because: Sentence = NOTHING
+        self,
+        phase: Phase,
+        command: engine_messages.Command,
+        timeout_s: float | None = None,
+        because: Sentence = NOTHING,
     ) -> None:
         if self._engine is None:
             return
@@ -429,7 +436,7 @@ async def _after(seconds: float, act: Callable[[], None]) -> None:
     act()
 
 
-def _decisive(report: messages.EngineReport) -> tuple[object, ...]:
+def _decisive(report: engine_messages.EngineReport) -> tuple[object, ...]:
     """Return the part of a report that may change a decision about an engine that is online."""
     return report.sessions, report.total_tokens, report.gpu
 

@@ -1,4 +1,4 @@
-"""`programs.*` of the control API: this user's running programs, one entry a name, for people to choose from."""
+"""`programs.*` of the control API: this user's running machine, one entry a name, for people to choose from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from potluck_control.api.method import Empty
-from potluck_control.methods import machine as programs
+from potluck_control.methods import machine
 from potluck_control.methods.machine import ProgramPlace, RunningProgram
 
 from potluck.errors import PotluckError
@@ -75,20 +75,20 @@ def lists_after_placing(
 class ProgramsTopic(Topic):
     """The programs that run, and the lists of those that always or never count as games."""
 
-    @answers(programs.PROGRAMS)
-    async def _running(self, _: Empty) -> programs.Programs:
+    @answers(machine.PROGRAMS)
+    async def _running(self, _: Empty) -> machine.Programs:
         given = self._configuration.settings.yield_
         seen, menu = await asyncio.to_thread(self._list_running)
-        return programs.Programs(choosable_programs(seen, menu, given.always, given.never), given.always, given.never)
+        return machine.Programs(choosable_programs(seen, menu, given.always, given.never), given.always, given.never)
 
-    @answers(programs.PLACE_PROGRAM)
-    async def _place(self, params: programs.PlaceParams) -> programs.PlacedProgram:
+    @answers(machine.PLACE_PROGRAM)
+    async def _place(self, params: machine.PlaceParams) -> machine.PlacedProgram:
         given = self._configuration.settings.yield_
         before = place_of(params.app, given.always, given.never)
         if before is not params.place:
             await self._configuration.change(lists_after_placing(params.app, params.place, given.always, given.never))
             self._parts.loop.decide_anew()
-        return programs.PlacedProgram(params.app, params.place, before)
+        return machine.PlacedProgram(params.app, params.place, before)
 
     def _list_running(self) -> tuple[dict[str, int], Mapping[str, MenuEntry]]:
         try:

@@ -9,7 +9,7 @@ import time
 
 from msgspec import structs
 from potluck_control.api.method import Empty
-from potluck_control.methods import installation as setup
+from potluck_control.methods import installation
 from potluck_control.methods.installation import BeginParams, Problem, SetupState, WorkProgress
 from potluck_control.processes.python_command import python_command
 
@@ -69,25 +69,25 @@ class SetupTopic(Topic):
         await super().close()
         await cancel_and_wait(self._task)
 
-    @answers(setup.SETUP_STATE)
+    @answers(installation.SETUP_STATE)
     async def _get(self, _: Empty) -> SetupState:
         return self._with_progress(await self._read_state(self._asked))
 
-    @answers(setup.BEGIN_SETUP)
+    @answers(installation.BEGIN_SETUP)
     async def _begin(self, params: BeginParams) -> SetupState:
         """Start a set-up. `_read_state` refuses what no machine could have; the process finds the rest."""
         self._refuse_second()
         await self._read_state(params)
         return await self._start(SetupRequest(self._engines, params))
 
-    @answers(setup.ROLL_BACK_SETUP)
+    @answers(installation.ROLL_BACK_SETUP)
     async def _roll_back(self, _: Empty) -> SetupState:
         self._refuse_second()
         if not (await self._read_state(BeginParams())).can_roll_back:
             raise UsageError(sentence("there is no earlier environment to go back to"))
         return await self._start(SetupRequest(self._engines, rolls_back=True))
 
-    @answers(setup.CANCEL_SETUP)
+    @answers(installation.CANCEL_SETUP)
     async def _cancel(self, _: Empty) -> SetupState:
         """End a set-up that runs; the next one continues it."""
         await cancel_and_wait(self._task)
@@ -143,7 +143,7 @@ class SetupTopic(Topic):
 
     def _publish(self) -> None:
         if self._state is not None:
-            self._parts.broadcast.publish(setup.SETUP_EVENT, self._with_progress(self._state))
+            self._parts.broadcast.publish(installation.SETUP_EVENT, self._with_progress(self._state))
 
 
 def _ended(why: str) -> Problem:

@@ -12,7 +12,7 @@ import time
 from importlib.metadata import version
 
 from potluck_control.api.method import Empty
-from potluck_control.methods import installation as updates
+from potluck_control.methods import installation
 from potluck_control.methods.installation import Offered, Problem, UpdatesState, WorkProgress
 from potluck_control.processes.python_command import python_command
 
@@ -29,7 +29,7 @@ _DAY_S = 86400.0
 _JITTER_S = 3 * 3600.0  # a random part of it keeps machines from asking all in the same minute
 _CHECK_S = 25.0  # the control API's own limit is 30 s
 _DRAIN_S = 600.0  # time for open sessions to end
-_TRY_LATER = sentence("try again later; check the network and the setting updates.url")
+_TRY_LATER = sentence("try again later; check the network and the setting installation.url")
 
 
 class UpdatesTopic(Topic):
@@ -62,18 +62,18 @@ class UpdatesTopic(Topic):
             return sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
         return self._failure_notice
 
-    @answers(updates.UPDATES_STATE)
+    @answers(installation.UPDATES_STATE)
     async def _get(self, _: Empty) -> UpdatesState:
         self._notes = self._file.read()  # `potluck update --check` may have written it
         return self._state()
 
-    @answers(updates.CHECK_FOR_UPDATE)
+    @answers(installation.CHECK_FOR_UPDATE)
     async def _check(self, _: Empty) -> UpdatesState:
         require_publisher(self._configuration.settings.updates)
         await asyncio.shield(self._work if self._work is not None and self._is_busy else self._begin())
         return self._state()
 
-    @answers(updates.INSTALL_UPDATE)
+    @answers(installation.INSTALL_UPDATE)
     async def _install(self, _: Empty) -> UpdatesState:
         require_publisher(self._configuration.settings.updates)
         if not self._can_install:
@@ -114,7 +114,7 @@ class UpdatesTopic(Topic):
 
     def _show(self, progress: WorkProgress | None) -> None:
         self._progress = progress
-        self._parts.broadcast.publish(updates.UPDATES_EVENT, self._state())
+        self._parts.broadcast.publish(installation.UPDATES_EVENT, self._state())
 
     def _offered(self) -> Offered | None:
         seen = self._notes.seen

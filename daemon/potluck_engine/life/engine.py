@@ -29,7 +29,7 @@ from importlib.metadata import version
 from typing import Any
 
 import torch
-from potluck_control.processes import engine_messages as events
+from potluck_control.processes import engine_messages
 from potluck_control.processes.engine_report import EngineMetrics
 from potluck_control.processes.launch_spec import LaunchSpec
 
@@ -90,7 +90,7 @@ class Engine:
     def __init__(
         self,
         spec: LaunchSpec,
-        on_event: events.OnEvent,
+        on_event: engine_messages.OnEvent,
         *,
         start_host: StartHost | None = None,
         tabs: Tabs | None = None,
@@ -107,9 +107,9 @@ class Engine:
             callbacks,
             on_news=self._receive_records,
             on_waiting=lambda error: on_event(
-                events.Waiting(error.sentence, error.denial) if error else events.Waiting()
+                engine_messages.Waiting(error.sentence, error.denial) if error else engine_messages.Waiting()
             ),
-            on_nearby=lambda found: on_event(events.Nearby(found)),
+            on_nearby=lambda found: on_event(engine_messages.Nearby(found)),
         )
         self.node = Node(spec, start_host, callbacks_of_host)
         self.device = DeviceWatch(torch.device(spec.serve.device), self._lose_device)
@@ -156,7 +156,7 @@ class Engine:
         """
         begin = time.monotonic()
         self._loop = asyncio.get_running_loop()
-        self._on_event(events.Starting(self.spec.swarm.model))
+        self._on_event(engine_messages.Starting(self.spec.swarm.model))
         try:
             ranks = await self.loader.start()
             if ranks is not None:
@@ -195,7 +195,7 @@ class Engine:
         await self.loader.close()
         if await self.node.stop():
             log.info("stopped")
-            self._on_event(events.Offline())
+            self._on_event(engine_messages.Offline())
 
     @property
     def is_idle(self) -> bool:
@@ -235,7 +235,7 @@ class Engine:
         """
         async with self._standing_still() as service:
             self._is_away = True
-            await self._give_up(service, on_freed=lambda: self._on_event(events.Freed()))
+            await self._give_up(service, on_freed=lambda: self._on_event(engine_messages.Freed()))
 
     async def restore(self) -> None:
         """Restore the weights, or load them anew, and return to the swarm. Raises PotluckError, as `start`.
@@ -356,7 +356,7 @@ class Engine:
 
     async def _bring_up(self, loading: Awaitable[BlockSpan], begin: float) -> None:
         """Check and serve the blocks that `loading` returns, and announce ONLINE. JOINING is announced already."""
-        self._on_event(events.Joining(self.node.peer_id, self._announcements.target))
+        self._on_event(engine_messages.Joining(self.node.peer_id, self._announcements.target))
         blocks = await loading
         self._report_loaded(blocks)
         grown = len(blocks.span) if self._rebalancer is None else self._rebalancer.max_blocks(blocks)
@@ -368,7 +368,7 @@ class Engine:
         await self._answer(service)
         if self.node.sharing is not None:
             self.node.sharing.is_busy = lambda: service.compute.queued_tokens > 0
-        self._on_event(events.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))
+        self._on_event(engine_messages.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))
         await self._go_online(service, speed, begin)
 
     async def _answer(self, service: Service) -> None:
@@ -388,7 +388,7 @@ class Engine:
         self.node.watch_reach(self._wait_idle, self._announcements.announce)
         span, seconds = service.blocks.span, time.monotonic() - begin
         log.info("online with layers %s after %.2f s", span.layers, seconds)
-        self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
+        self._on_event(engine_messages.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
         if self._rebalancer is not None:
             self._rebalancer.start(service)
 
@@ -419,9 +419,9 @@ class Engine:
         self._announcements.join(target)
         await self._bring_up(self.loader.run(take), begin)
 
-    def _report_move(self, event: events.EngineEvent) -> None:
+    def _report_move(self, event: engine_messages.EngineEvent) -> None:
         self._on_event(event)
-        if isinstance(event, events.Settled):  # a move loads and frees blocks one by one
+        if isinstance(event, engine_messages.Settled):  # a move loads and frees blocks one by one
             self._report_loaded(self._served.blocks.whole)
 
     def _report_loaded(self, blocks: BlockSpan) -> None:
@@ -430,7 +430,7 @@ class Engine:
         log.info("loaded layers %s, %.1f MB; weights: %s", blocks.span.layers, num_bytes / 1e6, placement)
         num_resident = len(placement.homes) - placement.num_streamed
         self._on_event(
-            events.Placed(
+            engine_messages.Placed(
                 *(spec.serve.device, spec.serve.dtype, spec.serve.quantization, num_resident, placement.num_streamed),
                 *(placement.device_bytes, placement.streamed_bytes, verbatim(str(placement)), placement.ram_experts),
             )
@@ -448,7 +448,7 @@ class Engine:
 
     async def _leave_directory(self) -> None:
         await self._announcements.leave()
-        self._on_event(events.Offline())
+        self._on_event(engine_messages.Offline())
 
     async def _give_up(
         self, service: Service, *, patience_s: float = 0.0, on_freed: Callable[[], None] = lambda: None
@@ -514,7 +514,7 @@ class Engine:
                     damaged = next((name for name, total in after.items() if sums.get(name, total) != total), "")
                     if damaged:
                         log.error("the weights %s were damaged in memory", damaged)
-                    self._on_event(events.Examined(damaged))
+                    self._on_event(engine_messages.Examined(damaged))
         return True
 
     async def _sums_of(self, blocks: BlockSpan) -> dict[str, int]:
@@ -576,13 +576,13 @@ class Engine:
                 log.warning("%s changed on disk; the layers that were loaded from it are served from memory", file)
             else:
                 log.info("the files on disk are again those that were loaded")
-            self._on_event(events.FilesChanged(file, is_served=True))
+            self._on_event(engine_messages.FilesChanged(file, is_served=True))
 
     def _wait_for_files(self, file: str) -> None:
         self._lacks_files = True
         self._load_at = time.monotonic() + _LOAD_AGAIN_S
         self._changed_file = file
-        self._on_event(events.FilesChanged(file, is_served=False))
+        self._on_event(engine_messages.FilesChanged(file, is_served=False))
 
     async def _watch_memory(self) -> None:
         """Make `wait_lost` raise if weights in memory changed, so that another process loads them anew."""
@@ -630,7 +630,7 @@ class Engine:
         return next((server.record.format for server in servers if server.peer_id == peer), None)
 
     def _confirm(self, report: Report) -> None:
-        self._on_event(events.Confirmed(peer_id_of(report.machine), report.person.hex()))
+        self._on_event(engine_messages.Confirmed(peer_id_of(report.machine), report.person.hex()))
 
 
 async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:

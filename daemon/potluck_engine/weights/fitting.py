@@ -28,9 +28,7 @@ from potluck_engine.weights.offloading import Mixture
 
 log = logging.getLogger(__name__)
 
-_RAM_SHARE = (
-    0.5  # the share of free RAM for experts and streamed blocks; no more on somebody's own computer
-)
+_RAM_SHARE = 0.5  # the share of free RAM for experts and streamed blocks; no more on somebody's own computer
 _DISK_SHARE = 0.5  # the share of the free disk for converted blocks
 _WORK_SHARE = 0.1  # the share of the limit for activations
 _SESSIONS_SHARE = 0.8  # the share of the rest for sessions

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from potluck.blocks.cache.arenas import Held
 from potluck.blocks.formats.layers import QuantizedLinear
-from potluck.blocks.kernels import triton_kernels as kernels
+from potluck.blocks.kernels import triton_kernels
 from potluck.blocks.kernels.fused import NormForm, is_hooked, norm_form
 
 _ELEMENTS_A_PROGRAM = 1024
@@ -27,7 +27,7 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
     output = torch.empty_like(hidden)
     total = hidden if added is None else torch.empty_like(hidden)
     form = norm_form(type(norm).forward)
-    kernels.add_and_norm[(hidden.numel() // width,)](
+    triton_kernels.add_and_norm[(hidden.numel() // width,)](
         hidden,
         hidden if added is None else added,
         norm.weight,
@@ -71,7 +71,7 @@ def rotate_and_keep(
     held_keys, held_values, *factors = held
     cosines, sines = tables or (key, key)
     form = norm_form(type(norms[0]).forward) if norms else NormForm()
-    kernels.rotate_and_keep[(tokens, heads + 2 * key.shape[1])](
+    triton_kernels.rotate_and_keep[(tokens, heads + 2 * key.shape[1])](
         query,
         key,
         value,
@@ -109,7 +109,7 @@ def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor
     """Return silu(gate) * up, or gelu(gate) * up by tanh. Shapes: [1, tokens, width]; contiguous in the last."""
     tokens, width = gate.shape[1:]
     output = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
-    kernels.activate_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
+    triton_kernels.activate_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
         gate,
         up,
         output,

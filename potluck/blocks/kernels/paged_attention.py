@@ -16,7 +16,7 @@ from torch import Tensor
 from potluck.blocks.accelerators import num_processors
 from potluck.blocks.cache.arenas import Held
 from potluck.blocks.cache.pages import PAGE_TOKENS
-from potluck.blocks.kernels import triton_kernels as kernels
+from potluck.blocks.kernels import triton_kernels
 from potluck.blocks.span.step_plans import PagedRows
 
 _LEAST_TILE = 16  # query vectors for each program, the fewest that tensor cores take
@@ -57,7 +57,7 @@ def paged_attention(
     parts = torch.empty((tokens, heads, splits, value_dim), dtype=torch.float32, device=query.device)
     sums = torch.empty((tokens, heads, splits), dtype=torch.float32, device=query.device)
     output = torch.empty((tokens, heads, value_dim), dtype=query.dtype, device=query.device)
-    kernels.attend[(num_tiles, columns, splits)](
+    triton_kernels.attend[(num_tiles, columns, splits)](
         query,
         keys,
         values,
@@ -81,7 +81,7 @@ def paged_attention(
         PAGE=PAGE_TOKENS,
         **options,
     )
-    kernels.merge[(tokens, heads)](
+    triton_kernels.merge[(tokens, heads)](
         parts,
         sums,
         output,

@@ -62,14 +62,13 @@ class RaggedRunner:
         Args:
             agree: see `DecodeGraphs`.
         """
-        from potluck.blocks.kernels import block_operations as block_kernels
-        from potluck.blocks.kernels import experts
+        from potluck.blocks.kernels import block_operations, experts
         from potluck.blocks.kernels import products as grouped  # triton may be missing
 
         self.has_kernels = True
         multiply_quantised(self.layers, grouped.multiply)
         if weights.stream is None:
-            self._called = fused_layers(self.layers, block_kernels, experts.add_experts)
+            self._called = fused_layers(self.layers, block_operations, experts.add_experts)
         if weights.is_resident:  # experts in RAM need the host
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)

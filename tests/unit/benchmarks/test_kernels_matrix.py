@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks.kernels import matrix as kernel_matrix
+from benchmarks.kernels import matrix
 
 
 def test_wrong_numbers_and_errors_of_any_kind_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,8 +20,8 @@ def test_wrong_numbers_and_errors_of_any_kind_are_counted(monkeypatch: pytest.Mo
         "no number": lambda: (numbers * float("nan"), numbers),
         "raising": raising,
     }
-    monkeypatch.setattr(kernel_matrix, "_cases", lambda dtype: iter(cases.items()))
-    found = kernel_matrix.compute()
+    monkeypatch.setattr(matrix, "_cases", lambda dtype: iter(cases.items()))
+    found = matrix.compute()
     assert found["cases"] == 10
     wrong = {
         f"{name}, {dtype}" for name in ("wrong", "no number", "raising") for dtype in ("torch.float32", "torch.float16")

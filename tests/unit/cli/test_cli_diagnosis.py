@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from potluck_cli.main import main
-from potluck_cli.upkeep import diagnosis as diag
+from potluck_cli.upkeep import diagnosis
 from potluck_control.api.schema import Status, SwarmStatus, Transition
 from potluck_control.places import user_places
 from potluck_control.states import Reason, State
@@ -51,8 +51,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HF_HOME", raising=False)
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
-    monkeypatch.setattr(diag, "words_of_person", lambda: (USER, str(home), HOST))
-    monkeypatch.setattr(diag, "status_or_reason", lambda: STATUS)
+    monkeypatch.setattr(diagnosis, "words_of_person", lambda: (USER, str(home), HOST))
+    monkeypatch.setattr(diagnosis, "status_or_reason", lambda: STATUS)
     monkeypatch.setattr("potluck_daemon.doctor.network._answers", lambda target: False)
     places = user_places()
     places.settings_file.parent.mkdir(parents=True)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from potluck_cli import main
-from potluck_cli.programs import interfaces as completions
+from potluck_cli.programs import interfaces
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.resources import resource
 
@@ -101,7 +101,7 @@ def test_names_that_a_shell_would_expand_are_never_told(
     names = ("Ana", "Ana Maria", "$(reboot)", "`reboot`", "-x", "Zoë", "a;b", "")
     people = tuple(Member(name, "b2f4", "member", 0.0, "", False, False, ()) for name in names)
     found = MembersList("home", people, (), may_lead=False, is_founder=False)
-    monkeypatch.setattr(completions, "daemon", lambda: SimpleNamespace(call=lambda *_: found))
+    monkeypatch.setattr(interfaces, "daemon", lambda: SimpleNamespace(call=lambda *_: found))
     assert main.main(["completions", "people"]) == 0
     assert capsys.readouterr().out.split("\n") == ["Ana", "Zoë", "b2f4", ""]
 

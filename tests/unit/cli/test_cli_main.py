@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_cli import main as cli
+from potluck_cli import main
 from potluck_cli.options import print_json
 
 from potluck.errors import CheckpointError, NetworkError, PotluckError, SwarmError, UsageError
@@ -19,7 +19,7 @@ from potluck.protocol.codes import Code, RemoteError
 def run(*arguments: str) -> int:
     """The exit code, also where argparse exits by itself."""
     try:
-        return cli.main(arguments)
+        return main.main(arguments)
     except SystemExit as exit:
         return int(exit.code or 0)
 
@@ -34,13 +34,13 @@ def test_help_names_every_command_and_the_exit_codes(capsys: pytest.CaptureFixtu
     for arguments in (("--help",), ()):
         assert run(*arguments) == 0
         text = capsys.readouterr().out
-        assert all(re.search(rf"\b{name}\b", text) for name in cli.COMMANDS)
+        assert all(re.search(rf"\b{name}\b", text) for name in main.COMMANDS)
         assert 18 <= sum(line.startswith("  ") for line in text.splitlines()) <= 24, "the others are named in one line"
         assert "exit codes" in text
 
 
 def test_every_command_explains_itself_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in cli.COMMANDS:
+    for name in main.COMMANDS:
         assert run(name, "--help") == 0
         text = capsys.readouterr().out
         assert f"usage: potluck {name}" in text
@@ -57,7 +57,7 @@ def test_an_error_is_one_line_with_a_hint_or_a_traceback_if_wanted(
     assert "potluck join" in err
     monkeypatch.setenv("POTLUCK_DEBUG", "1")
     with pytest.raises(UsageError):
-        cli.main(["swarm", "show", "nowhere"])
+        main.main(["swarm", "show", "nowhere"])
 
 
 def test_exit_codes_tell_whose_fault_it_is() -> None:
@@ -73,7 +73,7 @@ def test_exit_codes_tell_whose_fault_it_is() -> None:
         (KeyError("x"), 70),
         (PermissionError(13, "Permission denied", "/x"), 1),
     ):
-        assert cli.exit_code(error) == code
+        assert main.exit_code(error) == code
 
 
 def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
@@ -82,7 +82,7 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
         (ModuleNotFoundError("x", name="torch"), "this needs torch, which is not installed (potluck setup fetches it)"),
         (IsADirectoryError(21, "No file", "/x"), "cannot use /x: No file (choose another place)"),
     ):
-        assert cli.describe(error) == f"potluck: {text}"
+        assert main.describe(error) == f"potluck: {text}"
 
 
 def test_a_name_of_a_file_that_is_not_utf_8_is_printed_as_json(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -107,8 +107,8 @@ def test_an_error_of_a_file_is_one_sentence_with_what_to_look_at() -> None:
         (OSError(errno.ENOSPC, "No space left on device"), "cannot write: No space left on device (is the disk", 1),
         (PermissionError(errno.EACCES, "Permission denied"), "internal error, PermissionError", 70),
     ):
-        assert cli.describe(error).startswith(f"potluck: {said}")
-        assert cli.exit_code(error) == code
+        assert main.describe(error).startswith(f"potluck: {said}")
+        assert main.exit_code(error) == code
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
 
     with pytest.raises(RecursionError) as caught:
         clean_up()
-    assert cli.was_interrupted(caught.value)
-    assert not cli.was_interrupted(RecursionError("ours"))
+    assert main.was_interrupted(caught.value)
+    assert not main.was_interrupted(RecursionError("ours"))
 
 
 def test_values_that_cannot_be_are_refused_before_anything_starts() -> None:

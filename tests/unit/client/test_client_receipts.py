@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from helpers.fake_network import FakeNetwork
 
-from potluck.client import receipts as module
+from potluck.client import receipts
 from potluck.client.receipts import RECEIPT_TOKENS, Signer, Tab
 from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
@@ -80,7 +80,7 @@ async def test_a_receipt_is_due_every_few_tokens_and_states_all_of_them() -> Non
 
 
 async def test_a_slow_session_signs_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RECEIPT_S", 0.0)
+    monkeypatch.setattr(receipts, "RECEIPT_S", 0.0)
     async with signing(Server()) as (_, tab):
         tab.add(1, Timing(tab=new_tab(0)))
         assert tab.due() is not None
@@ -105,7 +105,7 @@ async def test_the_last_receipt_is_settled_at_the_end() -> None:
 
 
 async def test_a_server_that_is_gone_or_does_not_answer_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_GOODBYE_S", 0.0)
+    monkeypatch.setattr(receipts, "_GOODBYE_S", 0.0)
     gone, silent = Server(), Server()
     gone.is_gone = True
     monkeypatch.setattr(silent, "call", lambda *_, **__: asyncio.get_running_loop().create_future())

@@ -9,25 +9,25 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from helpers.engine_peers import SWARM
 from helpers.launches import launch_of
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_engine import engine_process
 from potluck_engine.daemon_pipe import DaemonPipe
 
 from potluck.membership.membership import Membership
 
-EARLY = (messages.Worth(()), messages.MemberRecords(()))
+EARLY = (engine_messages.Worth(()), engine_messages.MemberRecords(()))
 
 
 @pytest.mark.parametrize("before", [(), EARLY], ids=["at once", "after other messages"])
 @pytest.mark.parametrize("ends", ["launched", "stopped", "gone"])
 async def test_a_child_waits_for_its_launch_whatever_is_said_before(
-    tmp_path: Path, before: Sequence[messages.Said], ends: str
+    tmp_path: Path, before: Sequence[engine_messages.Said], ends: str
 ) -> None:
     ours, theirs = socket.socketpair()
     child = await DaemonPipe.open(theirs.detach())
     launch = launch_of("checkpoint", tmp_path, Membership(SWARM), blocks="0:2")
-    last = {"launched": (messages.Launch(launch),), "stopped": (messages.Stop(),), "gone": ()}[ends]
-    ours.sendall(b"".join(map(messages.encode, (*before, *last))))
+    last = {"launched": (engine_messages.Launch(launch),), "stopped": (engine_messages.Stop(),), "gone": ()}[ends]
+    ours.sendall(b"".join(map(engine_messages.encode, (*before, *last))))
     ours.close()
     found = await child.launch()
     child.close()
@@ -68,8 +68,8 @@ async def _forced(engine: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(engine_process, "exit_soon", lambda after_s=None: forced.append(after_s))
     ours, theirs = socket.socketpair()
     daemon = await DaemonPipe.open(theirs.detach())
-    ours.sendall(messages.encode(messages.Launch(launch_of("checkpoint", tmp_path, Membership(SWARM)))))
-    ours.sendall(messages.encode(messages.Stop()))
+    ours.sendall(engine_messages.encode(engine_messages.Launch(launch_of("checkpoint", tmp_path, Membership(SWARM)))))
+    ours.sendall(engine_messages.encode(engine_messages.Stop()))
     await engine_process._Child(daemon).work()
     daemon.close()
     ours.close()

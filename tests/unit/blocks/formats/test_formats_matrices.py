@@ -10,11 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from potluck.blocks.accelerators import NoKernels
-from potluck.blocks.formats import layers as formats
-from potluck.blocks.formats import matrices
+from potluck.blocks.formats import layers, matrices
 from potluck.blocks.formats.layers import NativeLinear, QuantizedLinear, block_nbytes, quantize_block
 from potluck.blocks.formats.matrices import Int4Matrix, Int8Matrix
-from potluck.blocks.kernels import native as native_module
+from potluck.blocks.kernels import native
 from potluck.blocks.kernels.native import NativeKernels
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
@@ -63,7 +62,7 @@ def test_a_broken_or_missing_compiler_is_reported_and_done_without(
     monkeypatch.setattr("shutil.which", lambda name: None)
     for compiler, reason, hint in (("/bin/false", "the C compiler fails", "libc6-dev"), ("", "no C compiler", "gcc")):
         monkeypatch.setenv("CC", compiler)
-        found = native_module._found.__wrapped__()
+        found = native._found.__wrapped__()
         assert isinstance(found, NoKernels)
         assert found.reason == reason
         assert hint in found.hint
@@ -124,7 +123,7 @@ def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
     x = random(1, tokens, 48, seed=5, dtype=torch.bfloat16)
     wanted = block.float()(x.float())
     block.to(torch.bfloat16)
-    formats.multiply_natively(block)
+    layers.multiply_natively(block)
     used: list[int] = []
     product = kernels.bfloat16
     monkeypatch.setattr(kernels, "bfloat16", lambda x, weight: used.append(x.shape[-2]) or product(x, weight))
@@ -152,7 +151,7 @@ def test_each_way_of_multiplying_bfloat16_is_right_and_keeps_what_is_no_number_t
 
 def test_a_bfloat16_layer_has_gradients_and_its_own_names() -> None:
     block, plain = nn.Sequential(linear()), nn.Sequential(linear())
-    formats.multiply_natively(block)
+    layers.multiply_natively(block)
     x = random(1, 48, dtype=torch.bfloat16).requires_grad_()
     assert isinstance(block[0], NativeLinear)
     assert block.state_dict().keys() == plain.state_dict().keys()
@@ -161,7 +160,7 @@ def test_a_bfloat16_layer_has_gradients_and_its_own_names() -> None:
 
 def test_only_bfloat16_layers_are_multiplied_natively() -> None:
     block = nn.Sequential(linear().float(), nn.Linear(40, 8, dtype=torch.bfloat16))
-    formats.multiply_natively(block)
+    layers.multiply_natively(block)
     assert not any(isinstance(module, NativeLinear) for module in block)
 
 
@@ -238,7 +237,7 @@ def test_what_cannot_be_held_so_is_refused() -> None:
     with pytest.raises(CheckpointError, match="no weights of these blocks can be held in int8"):
         quantize_block(nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8)), "int8")
     with pytest.raises(UsageError, match="unknown quantization 'int3'") as refusal:
-        formats.check_quantization("int3")
+        layers.check_quantization("int3")
     assert refusal.value.hint == "choose one of none, int8, int4"
     with pytest.raises(UsageError, match="several devices"):
-        formats.check_quantization("int8", num_ranks=2)
+        layers.check_quantization("int8", num_ranks=2)

@@ -12,7 +12,7 @@ from helpers.spans import FolderOf, random, span_of, step
 from torch import Tensor
 
 from potluck.blocks.formats.layers import QuantizedLinear
-from potluck.blocks.kernels import support as kernel_support
+from potluck.blocks.kernels import support
 from potluck.blocks.kernels.support import uses_kernels, why_no_kernels
 from potluck.blocks.kernels.whole_blocks import MOST_TOKENS
 from potluck.protocol.blocks import Span
@@ -24,7 +24,7 @@ CARD = torch.device("cpu")  # stands for a card; the kernel is a fake, too
 def ampere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: (8, 0))
     monkeypatch.setattr("potluck.blocks.kernels.support.find_spec", lambda name: object())
-    kernel_support._try_kernel.cache_clear()
+    support._try_kernel.cache_clear()
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_wrong_numbers_and_the_first_line_of_any_error_are_reasons(monkeypatch: 
     def fail(hidden: Tensor) -> Tensor:
         raise RuntimeError("a driver is too old\nmore lines")
 
-    kernel_support._try_kernel.cache_clear()
+    support._try_kernel.cache_clear()
     put_kernel(monkeypatch, fail)
     assert reason_and_hint()[0] == "a driver is too old"
 

@@ -17,8 +17,7 @@ from helpers.tiny_models import save_llama
 from torch import Tensor
 
 from potluck.blocks.span.block_span import BlockSpan
-from potluck.blocks.streaming import slots as streaming
-from potluck.blocks.streaming import weights
+from potluck.blocks.streaming import slots, weights
 from potluck.blocks.streaming.placement import Room
 from potluck.blocks.streaming.slots import KeptBlock, Order
 from potluck.protocol.blocks import Span
@@ -154,7 +153,7 @@ def test_copies_in_ram_are_pinned_byte_for_byte_while_they_exist_and_plain_where
     driver = FakeDriver(code)
     monkeypatch.setattr(torch.cuda, "cudart", lambda: driver)
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
-    monkeypatch.setattr(streaming, "copies_in_background", lambda device: True)
+    monkeypatch.setattr(slots, "copies_in_background", lambda device: True)
     monkeypatch.setattr(weights, "_has_own_memory", lambda device: True)
     room = Room(0, 1 << 40, 0, tmp_path, is_guess=True)
     blocks = span_of(folder, Span(0, 2), room=room)

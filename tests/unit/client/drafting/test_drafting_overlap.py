@@ -22,8 +22,7 @@ from potluck_engine.serving.pushing import Pusher
 from transformers import PreTrainedModel
 
 from potluck.client.cache import RemoteCache
-from potluck.client.drafting import decoding as together
-from potluck.client.drafting import overlap
+from potluck.client.drafting import decoding, overlap
 from potluck.client.drafting.payoff import DraftCost, StepTimes
 from potluck.client.loop import CancelScope
 from potluck.client.session.flight import Flight, Outputs, Window
@@ -444,9 +443,9 @@ def test_a_mistake_of_this_program_ends_the_text_with_its_error(
 def test_texts_share_steps_as_long_as_there_are_two_and_the_one_that_is_left_flies_again(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(together, "_CORES_OF_A_TEXT", 1 << 20)  # two texts are a crowd
+    monkeypatch.setattr(decoding, "_CORES_OF_A_TEXT", 1 << 20)  # two texts are a crowd
     flights, steps = [0], [0]
-    flying, step = RemoteCache.flying, together.Together._step
+    flying, step = RemoteCache.flying, decoding.Together._step
 
     @contextmanager
     def count_flights(cache: RemoteCache) -> Iterator[Flight]:
@@ -454,12 +453,12 @@ def test_texts_share_steps_as_long_as_there_are_two_and_the_one_that_is_left_fli
         with flying(cache) as flight:
             yield flight
 
-    def count_steps(these: together.Together, texts: Sequence[Any]) -> None:
+    def count_steps(these: decoding.Together, texts: Sequence[Any]) -> None:
         steps[0] += len(texts) > 1
         step(these, texts)
 
     monkeypatch.setattr(RemoteCache, "flying", count_flights)
-    monkeypatch.setattr(together.Together, "_step", count_steps)
+    monkeypatch.setattr(decoding.Together, "_step", count_steps)
     long = {**GREEDY, "max_new_tokens": 100}
     want, other = local.generate(prompt(), **long), local.generate(prompt(seed=1), **GREEDY)
     with ringed(*ROUTE) as there, ThreadPoolExecutor(1) as threads:

@@ -1,4 +1,4 @@
-"""A long session feeds an understudy, which takes over without a full replay."""
+"""A long session feeds an understudies, which takes over without a full replay."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
-from potluck.client.session import understudies as understudy
+from potluck.client.session import understudies
 from potluck.client.session.replacements import choose_idle, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -183,7 +183,7 @@ def test_no_server_stands_by_that_cannot_or_must_not(why: str, local: PreTrained
 
 
 def test_a_server_that_refuses_to_stand_by_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(understudy, "_RETRY_TOKENS", 1)
+    monkeypatch.setattr(understudies, "_RETRY_TOKENS", 1)
     refusals = []
 
     def refuse_spares(server: BlockServer, request: StepRequest) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 from potluck_control.settings import LimitSettings
-from potluck_daemon.accounting import meters as traffic
+from potluck_daemon.accounting import meters
 from potluck_daemon.accounting.meters import TrafficMeter, UseMeter, power_sources
 from potluck_daemon.accounting.usage import Amounts, ServingHours, Use
 
@@ -76,8 +76,8 @@ def test_a_process_that_has_ended_is_not_looked_at_again(monkeypatch: pytest.Mon
 
 def test_a_connection_that_the_kernel_left_out_once_does_not_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     meter, told = TrafficMeter(), [(7, (100, 10))]
-    monkeypatch.setattr(traffic, "_socket_inodes", lambda _: [7])
-    monkeypatch.setattr(traffic, "_connections", lambda family: told if family == socket.AF_INET else [])
+    monkeypatch.setattr(meters, "_socket_inodes", lambda _: [7])
+    monkeypatch.setattr(meters, "_connections", lambda family: told if family == socket.AF_INET else [])
     assert meter.sample({1}) == (100, 10)
     told.clear()
     assert meter.sample({1}) == (0, 0)
@@ -91,7 +91,7 @@ def test_traffic_of_a_real_connection_is_counted_once(monkeypatch: pytest.Monkey
         accepted, _ = server.accept()
         with accepted:
             assert meter.sample({os.getpid()}) == (0, 0), "talking to oneself costs nothing"
-            monkeypatch.setattr(traffic, "_is_within", lambda peer: False)
+            monkeypatch.setattr(meters, "_is_within", lambda peer: False)
             meter.sample({os.getpid()})
             data = bytearray(1_000_000)
             reading = threading.Thread(target=lambda: accepted.recv_into(data, flags=socket.MSG_WAITALL))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded, invited
-from potluck_cli.everyday import start_stop as start
+from potluck_cli.everyday import start_stop
 from potluck_cli.main import EXIT_USAGE, main
 from potluck_cli.swarm import join
 from potluck_control.api import schema
@@ -44,7 +44,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     monkeypatch.setattr(systemd, "_PACKAGED", tmp_path / "usr")
     monkeypatch.setattr(systemd, "_SYSTEM_FOLDER", tmp_path / "etc")
     monkeypatch.setattr(systemd, "run", run)
-    monkeypatch.setattr(start, "hello_or_none", lambda **_: None)
+    monkeypatch.setattr(start_stop, "hello_or_none", lambda **_: None)
     return made
 
 
@@ -62,7 +62,7 @@ def test_start_as_root_has_the_service_start_with_the_machine_and_says_so_once(
 ) -> None:
     options = argparse.Namespace(demo=False, json=False)
     for _ in range(2):
-        start.start(options)
+        start_stop.start(options)
     assert calls == [("systemctl", "start", UNIT), ENABLE, ("systemctl", "start", UNIT)]
     assert capsys.readouterr().out.count(STARTS_WITH_MACHINE) == 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_daemon.supervisor.standby import Standby
 
@@ -36,7 +36,7 @@ for line in lines:
 """
 
 
-def command(version: int = messages.PIPE_VERSION) -> list[str]:
+def command(version: int = engine_messages.PIPE_VERSION) -> list[str]:
     return [sys.executable, "-c", _PROGRAM, str(version)]
 
 
@@ -53,7 +53,7 @@ async def test_the_node_runs_until_it_leaves_and_is_gone_by_then() -> None:
     await until(lambda: standby.addresses)
     pid = int(standby.addresses[0])
     standby.hold(LAUNCH, command(), os.environ)  # nothing new
-    assert learned[1:] == [messages.MemberRecords(()), messages.StandbyOnline("12D3", standby.addresses)]
+    assert learned[1:] == [engine_messages.MemberRecords(()), engine_messages.StandbyOnline("12D3", standby.addresses)]
     await standby.leave()
     assert not psutil.pid_exists(pid)
     assert standby.addresses == ()
@@ -65,7 +65,7 @@ async def test_a_node_that_ended_by_itself_is_started_again() -> None:
     standby.hold(LAUNCH, command(), os.environ)
     await until(lambda: standby.addresses)
     first = standby.addresses
-    standby.send(messages.MemberRecords(()))  # at which this program exits
+    standby.send(engine_messages.MemberRecords(()))  # at which this program exits
     await until(lambda: standby.addresses not in ((), first))
     await standby.leave()
 

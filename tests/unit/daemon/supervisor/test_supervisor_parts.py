@@ -15,7 +15,7 @@ from msgspec import structs
 from potluck_control.api.schema import OneMore, SpeedForYou, SwarmStatus
 from potluck_control.methods.members import SeenServer
 from potluck_control.places import Places
-from potluck_control.processes import engine_messages as messages
+from potluck_control.processes import engine_messages
 from potluck_control.processes.engine_report import NetworkReport
 from potluck_control.processes.launch_spec import LaunchSpec
 from potluck_control.settings import ServeSettings, Settings
@@ -48,25 +48,27 @@ CRASH = (
 
 def test_each_message_survives_the_pipe() -> None:
     for message in (
-        messages.Launch(launch_of("/m", Path("/run"), Membership(SWARM), blocks="0:4", listen=("/ip4/0.0.0.0/tcp/0",))),
-        messages.Stop(),
-        messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
-        messages.SwarmServers(
+        engine_messages.Launch(
+            launch_of("/m", Path("/run"), Membership(SWARM), blocks="0:4", listen=("/ip4/0.0.0.0/tcp/0",))
+        ),
+        engine_messages.Stop(),
+        engine_messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
+        engine_messages.SwarmServers(
             (SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))
         ),
-        messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
+        engine_messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
     ):
-        line = messages.encode(message)
+        line = engine_messages.encode(message)
         assert line.endswith(b"\n")
         assert line.count(b"\n") == 1
-        assert messages.decode(line) == message
+        assert engine_messages.decode(line) == message
 
 
 def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> None:
-    assert messages.decode(b'{"kind":"Dance","x":1}\n') is None
+    assert engine_messages.decode(b'{"kind":"Dance","x":1}\n') is None
     for line in (b"\n", b"[]\n", b'{"kind":3}\n', b'{"kind":"Hello"}\n', b"Traceback (most recent call last):\n"):
         with pytest.raises(CodecError):
-            messages.decode(line)
+            engine_messages.decode(line)
 
 
 def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:
@@ -83,7 +85,7 @@ def test_waiting_grows_to_a_limit_and_begins_later_after_a_failure_that_explaine
 def test_each_end_has_a_sentence() -> None:
     for end, words in (
         (
-            EngineExit(1, failed=messages.Failed(verbatim("no checkpoint"), verbatim("download it"))),
+            EngineExit(1, failed=engine_messages.Failed(verbatim("no checkpoint"), verbatim("download it"))),
             "no checkpoint (download it)",
         ),
         (EngineExit(-9, killed_because=verbatim("it stopped answering")), "it stopped answering"),
@@ -112,8 +114,8 @@ def test_each_end_has_a_sentence() -> None:
 
 def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_waits_for_until_it_goes_on() -> None:
     supervisor = Supervisor(lambda: None)
-    loading = messages.Moving(Span(0, 1), Span(0, 4), verbatim("nobody serves them"))
-    leaving = messages.Moving(Span(0, 4), Span(4, 8), verbatim("they lack servers"))
+    loading = engine_messages.Moving(Span(0, 1), Span(0, 4), verbatim("nobody serves them"))
+    leaving = engine_messages.Moving(Span(0, 4), Span(4, 8), verbatim("they lack servers"))
     for end, moving, said in (
         (1, loading, "layer 1 of m (loading 1-4)"),
         (2, loading, "layer 1 of m (loading 1-4)"),
@@ -123,7 +125,7 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
     ):
         supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
         assert str(supervisor.view(LAUNCH, "").serving) == said
-    for waiting in (messages.Waiting(verbatim("no bootstrap peer answers")), messages.Waiting()):
+    for waiting in (engine_messages.Waiting(verbatim("no bootstrap peer answers")), engine_messages.Waiting()):
         supervisor._apply(waiting)
         assert supervisor.view(LAUNCH, "").waiting == waiting
 
@@ -131,8 +133,8 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
 def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
     supervisor, said = Supervisor(lambda: None), []
     for is_served in (True, False):
-        supervisor.facts = EngineFacts(changed_file=messages.FilesChanged("model.safetensors", is_served))
-        told = [str(notice) for notice in notices(supervisor.facts, messages.EngineReport())]
+        supervisor.facts = EngineFacts(changed_file=engine_messages.FilesChanged("model.safetensors", is_served))
+        told = [str(notice) for notice in notices(supervisor.facts, engine_messages.EngineReport())]
         said.append((supervisor.view(LAUNCH, "").lacking, told))
     notice = "model.safetensors changed on disk. You still serve what was loaded from it."
     assert said == [("", [notice]), ("model.safetensors", [])]
@@ -144,12 +146,12 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
     supervisor._phase = Phase.JOINING
     here, there = (SeenServer(peer, 0, 4, "online", 1.5) for peer in ("12D3", "12D4"))
     for message in (
-        messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
-        messages.EngineReport(coverage=(1, 1, 1, 1), network=NetworkReport("direct", 1, 1)),
-        messages.SwarmServers((here, there)),
-        messages.Nearby(("10.0.0.2:1",)),
-        messages.Moving(Span(0, 4), Span(2, 6), verbatim("they lack servers")),
-        messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, NOTHING),
+        engine_messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
+        engine_messages.EngineReport(coverage=(1, 1, 1, 1), network=NetworkReport("direct", 1, 1)),
+        engine_messages.SwarmServers((here, there)),
+        engine_messages.Nearby(("10.0.0.2:1",)),
+        engine_messages.Moving(Span(0, 4), Span(2, 6), verbatim("they lack servers")),
+        engine_messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, NOTHING),
     ):
         supervisor._apply(message)
     other, renewed = replace(SWARM, founder_key=b"o" * 32), replace(SWARM, model="n", prefix="s-n")
@@ -160,7 +162,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
     assert [supervisor.has_reached(swarm) for swarm in (SWARM, renewed, other, None)] == [True, True, False, False]
     supervisor._phase = Phase.OFFLOADED
     paused = supervisor.facts_of(SWARM)
-    assert (paused.span, paused.servers) == (None, messages.SwarmServers((there,)))
+    assert (paused.span, paused.servers) == (None, engine_messages.SwarmServers((there,)))
     assert paused.report == supervisor.facts.report
     supervisor._phase = Phase.ENDED
     supervisor._set_launch(replace(LAUNCH, membership=Membership(other)))
@@ -169,7 +171,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 
 
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
-    report = messages.EngineReport(coverage=(1, 1, 1, 1), one_more=OneMore((0, 2), 0.5), expected_tps=7.0)
+    report = engine_messages.EngineReport(coverage=(1, 1, 1, 1), one_more=OneMore((0, 2), 0.5), expected_tps=7.0)
     facts = EngineFacts(span=Span(0, 2)).after(report, 1.0)
 
     def shown(swarm: Swarm, facts: EngineFacts, state: RememberedState) -> SwarmStatus:
@@ -197,12 +199,16 @@ async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters(
     wakes: list[int] = []
     supervisor = Supervisor(lambda: wakes.append(1))
     for phase, report, num_wakes in (
-        (Phase.ONLINE, messages.EngineReport(), 0),
-        (Phase.ONLINE, messages.EngineReport(memory_used_bytes=5, coverage=(1, 1)), 0),  # shown when somebody looks
-        (Phase.ONLINE, messages.EngineReport(sessions=1), 1),
-        (Phase.ONLINE, messages.EngineReport(sessions=1, total_tokens=3), 2),
-        (Phase.ONLINE, messages.EngineReport(sessions=1, total_tokens=3), 2),
-        (Phase.OFFLOADED, messages.EngineReport(memory_used_bytes=7), 3),  # it may fit in again
+        (Phase.ONLINE, engine_messages.EngineReport(), 0),
+        (
+            Phase.ONLINE,
+            engine_messages.EngineReport(memory_used_bytes=5, coverage=(1, 1)),
+            0,
+        ),  # shown when somebody looks
+        (Phase.ONLINE, engine_messages.EngineReport(sessions=1), 1),
+        (Phase.ONLINE, engine_messages.EngineReport(sessions=1, total_tokens=3), 2),
+        (Phase.ONLINE, engine_messages.EngineReport(sessions=1, total_tokens=3), 2),
+        (Phase.OFFLOADED, engine_messages.EngineReport(memory_used_bytes=7), 3),  # it may fit in again
     ):
         supervisor._phase = phase
         supervisor._apply(report)
@@ -267,7 +273,7 @@ async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and
             assert engine.kill.called is not is_spared
             assert supervisor.view(None, "").is_stopped is is_spared
             if is_spared:
-                supervisor._apply(messages.EngineReport())  # it goes on
+                supervisor._apply(engine_messages.EngineReport())  # it goes on
                 assert not supervisor.view(None, "").is_stopped
             supervisor._cancel_deadline()
     assert wakes
@@ -276,10 +282,10 @@ async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and
 async def test_a_message_that_the_daemon_fails_at_ends_the_engine_with_that_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail(message: messages.Said) -> None:
+    def fail(message: engine_messages.Said) -> None:
         raise ValueError("no room")
 
-    hello = messages.encode(messages.Hello(1))
+    hello = engine_messages.encode(engine_messages.Hello(1))
     program = f"import os, sys, time; os.write(int(sys.argv[1].partition('=')[2]), {hello!r}); time.sleep(600)"
     engine = await EngineProcess.start([sys.executable, "-c", program], os.environ, fail)
     said = "The engine was ended because the daemon could not handle its message: no room"
@@ -294,18 +300,18 @@ def test_an_engine_hears_of_people_only_once_it_is_in_the_swarm() -> None:
     for phase in Phase:
         engine = supervisor._engine = Mock()
         supervisor._phase = phase
-        supervisor.send(messages.Worth(()))
+        supervisor.send(engine_messages.Worth(()))
         assert engine.send.called is (phase not in (Phase.PREPARING, Phase.STARTING, Phase.STOPPING, Phase.ENDED))
 
 
 def test_work_that_keeps_failing_in_the_engine_is_a_notice() -> None:
-    report = messages.EngineReport(failing=(verbatim("sending heartbeats (OSError: no room)"),))
+    report = engine_messages.EngineReport(failing=(verbatim("sending heartbeats (OSError: no room)"),))
     (notice,) = notices(EngineFacts(), report)
     assert "sending heartbeats (OSError: no room)" in str(notice)
-    assert list(notices(EngineFacts(), messages.EngineReport())) == []
+    assert list(notices(EngineFacts(), engine_messages.EngineReport())) == []
 
 
 def test_a_long_explanation_of_an_engine_is_one_line_of_bounded_length() -> None:
-    said = diagnose(EngineExit(1, failed=messages.Failed(verbatim("it failed: CUDA\n" * 600)))).text
+    said = diagnose(EngineExit(1, failed=engine_messages.Failed(verbatim("it failed: CUDA\n" * 600)))).text
     assert "\n" not in said
     assert len(said) < 400

@@ -12,8 +12,7 @@ from potluck_control.methods.health import Finding, Severity
 from potluck_control.methods.machine import LoginParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.doctor import checks
-from potluck_daemon.environment import hardware
-from potluck_daemon.environment import store as interpreter_of_engine
+from potluck_daemon.environment import hardware, store
 from potluck_daemon.environment.hardware import Gpu, Hardware, Vendor
 from potluck_daemon.host import login, systemd
 from potluck_daemon.topics import machine as topic
@@ -61,7 +60,7 @@ async def test_the_best_device_and_a_missing_environment_are_told(ask: Ask, monk
     monkeypatch.setattr(topic, "read_hardware", lambda *_: Hardware((gpu(Vendor.INTEL),)))
     found = await ask(machine.DEVICES)
     assert (found.best, found.has_engine) == ("xpu:0", True)
-    monkeypatch.setattr(interpreter_of_engine, "find_spec", lambda _: None)
+    monkeypatch.setattr(store, "find_spec", lambda _: None)
     assert not (await ask(machine.DEVICES)).has_engine
 
 

@@ -10,8 +10,7 @@ from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control.api import schema
 from potluck_control.api.client import ControlError
 from potluck_control.api.schema import ProgramQuestion
-from potluck_control.methods import machine as programs
-from potluck_control.methods import settings
+from potluck_control.methods import machine, settings
 from potluck_control.methods.machine import PlaceParams, ProgramPlace
 from potluck_control.methods.settings import Change, Setting, SettingKind, SettingsPage
 from potluck_control.places import Places
@@ -139,16 +138,16 @@ async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, 
         given = daemon.parts.configuration.settings.yield_
         return given.always, given.never
 
-    await ask(programs.PLACE_PROGRAM, PlaceParams("Other", ProgramPlace.NEVER))
+    await ask(machine.PLACE_PROGRAM, PlaceParams("Other", ProgramPlace.NEVER))
     for before, after in itertools.permutations(ProgramPlace, 2):
-        await ask(programs.PLACE_PROGRAM, PlaceParams("Game.exe", before))
+        await ask(machine.PLACE_PROGRAM, PlaceParams("Game.exe", before))
         begin = lists()
-        done = await ask(programs.PLACE_PROGRAM, PlaceParams("game.exe", after))
+        done = await ask(machine.PLACE_PROGRAM, PlaceParams("game.exe", after))
         always, never = lists()
         assert ("game.exe" in map(str.lower, always)) is (after is ProgramPlace.ALWAYS)
         assert ("game.exe" in map(str.lower, never)) is (after is ProgramPlace.NEVER)
         assert "Other" in never
-        await ask(programs.PLACE_PROGRAM, PlaceParams("Game.exe", done.before))
+        await ask(machine.PLACE_PROGRAM, PlaceParams("Game.exe", done.before))
         assert lists() == begin
 
 
@@ -160,7 +159,7 @@ def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
 async def test_what_is_no_name_is_refused(ask: Ask) -> None:
     for app in ("a,b", "", " a", "a\n"):
         with pytest.raises((ControlError, ValueError), match="a program's name"):
-            await ask(programs.PLACE_PROGRAM, PlaceParams(app, ProgramPlace.NEVER))
+            await ask(machine.PLACE_PROGRAM, PlaceParams(app, ProgramPlace.NEVER))
 
 
 async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask, daemon: Daemon) -> None:
@@ -169,9 +168,9 @@ async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask,
     )
     daemon.parts.loop._update_questions(unsure)
     assert (await ask(schema.STATUS)).questions == (ProgramQuestion("game", "The Game"),)
-    await ask(programs.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NEVER))
+    await ask(machine.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NEVER))
     assert (await ask(schema.STATUS)).questions == ()
-    await ask(programs.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NONE))
+    await ask(machine.PLACE_PROGRAM, PlaceParams("game", ProgramPlace.NONE))
     daemon.parts.loop._update_questions(unsure)
     assert (await ask(schema.STATUS)).questions == ()
 

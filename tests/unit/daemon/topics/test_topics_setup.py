@@ -9,14 +9,14 @@ import psutil
 import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.api.client import ControlClient, ControlError
-from potluck_control.methods import installation as setup
+from potluck_control.methods import installation
 from potluck_control.methods.installation import BeginParams, Problem, SetupState, WorkProgress
 from potluck_control.places import Places
 from potluck_daemon.child_process import WorkLine
 from potluck_daemon.environment.hardware import Hardware, read_hardware
 from potluck_daemon.environment.plan import SetupRequest
 from potluck_daemon.environment.store import EnvironmentManifest, Store, interpreter
-from potluck_daemon.topics import setup as topic
+from potluck_daemon.topics import setup
 
 from potluck.files import replace_link
 from potluck.protocol.codec import decode, encode
@@ -38,30 +38,30 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         path = tmp_path / "set-up"
         path.write_text(f'#!/bin/sh\nprintf "%s" "$1" >{tmp_path}/arguments\n{lines}\n{after}\n')
         path.chmod(0o755)
-        monkeypatch.setattr(topic, "PROGRAM", (str(path),))
+        monkeypatch.setattr(setup, "PROGRAM", (str(path),))
 
     return write
 
 
 async def ended(ask: Ask) -> SetupState:
-    return await ask_until(ask, setup.SETUP_STATE, lambda now: now.progress is None)
+    return await ask_until(ask, installation.SETUP_STATE, lambda now: now.progress is None)
 
 
 async def reached(ask: Ask, progress: WorkProgress | None) -> None:
-    await ask_until(ask, setup.SETUP_STATE, lambda now: now.progress == progress)
+    await ask_until(ask, installation.SETUP_STATE, lambda now: now.progress == progress)
 
 
 async def test_what_fits_this_machine_is_told_before_anything_is_made_by_one_look(
     ask: Ask, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Hardware] = []
-    monkeypatch.setattr(topic, "read_hardware", lambda: looks.append(read_hardware()) or looks[-1])
-    state = await ask(setup.SETUP_STATE)
+    monkeypatch.setattr(setup, "read_hardware", lambda: looks.append(read_hardware()) or looks[-1])
+    state = await ask(installation.SETUP_STATE)
     assert state.plan.variant == "cpu" or state.plan.why
     assert (state.folder, state.variant, state.progress, state.error) == (str(places.engines), "", None, None)
     assert "Does this Python fit?" in {str(finding.check) for finding in state.findings}
     with pytest.raises(ControlError, match="no earlier environment"):
-        await ask(setup.ROLL_BACK_SETUP)
+        await ask(installation.ROLL_BACK_SETUP)
     assert len(looks) == 1
     assert not places.engines.exists()
 
@@ -83,7 +83,7 @@ async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(
 
     listening = asyncio.create_task(asyncio.to_thread(listen))
     await asyncio.to_thread(connected.wait, 60)
-    begun = await ask(setup.BEGIN_SETUP)
+    begun = await ask(installation.BEGIN_SETUP)
     assert begun.progress is not None
     (tmp_path / "seen").touch()
     async with asyncio.timeout(60):
@@ -94,45 +94,45 @@ async def test_progress_is_told_to_all_who_listen_and_the_end_as_well(
 
 async def test_what_was_asked_for_is_what_is_made(ask: Ask, tmp_path: Path, script: Write) -> None:
     script()
-    begun = await ask(setup.BEGIN_SETUP, BeginParams("cu130", str(tmp_path / "big disk")))
+    begun = await ask(installation.BEGIN_SETUP, BeginParams("cu130", str(tmp_path / "big disk")))
     assert (begun.plan.variant, begun.folder) == ("cu130", str(tmp_path / "big disk" / "potluck-engines"))
     await ended(ask)
-    assert (await ask(setup.SETUP_STATE)).plan.variant == "cpu"
+    assert (await ask(installation.SETUP_STATE)).plan.variant == "cpu"
     told = decode(SetupRequest, (tmp_path / "arguments").read_bytes())
     assert told == SetupRequest(f"{tmp_path}/state/engines", BeginParams("cu130", f"{tmp_path}/big disk"))
 
 
 async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, script: Write) -> None:
     script(FETCHING, FAILED, after="exit 1")
-    await ask(setup.BEGIN_SETUP)
+    await ask(installation.BEGIN_SETUP)
     assert (await ended(ask)).error == FAILED.problem
     script(FAILED, after="echo 'a library says something'; exit 1")
-    await ask(setup.BEGIN_SETUP)
+    await ask(installation.BEGIN_SETUP)
     assert (await ended(ask)).error == FAILED.problem
     script(after="echo 'MemoryError: no' >&2; exit 3")
-    await ask(setup.BEGIN_SETUP)
+    await ask(installation.BEGIN_SETUP)
     error = (await ended(ask)).error
     assert error is not None
     assert (str(error.text), bool(error.hint)) == ("the set-up ended: MemoryError: no", True)
     script()
-    await ask(setup.BEGIN_SETUP)
+    await ask(installation.BEGIN_SETUP)
     assert (await ended(ask)).error is None
 
 
 async def test_a_second_one_is_refused_while_one_runs_and_cancelling_ends_it(ask: Ask, script: Write) -> None:
     script(FETCHING, after=f"trap '' TERM\nwhile true; do {WAIT} || sleep 60; done")
-    await ask(setup.BEGIN_SETUP)
+    await ask(installation.BEGIN_SETUP)
     await reached(ask, FETCHING.progress)
-    for method in (setup.BEGIN_SETUP, setup.ROLL_BACK_SETUP):
+    for method in (installation.BEGIN_SETUP, installation.ROLL_BACK_SETUP):
         with pytest.raises(ControlError, match="being set up already") as refused:
             await ask(method)
         assert refused.value.hint
-    state = await ask(setup.CANCEL_SETUP)
+    state = await ask(installation.CANCEL_SETUP)
     assert (state.progress, state.error) == (None, None)
     script()
-    await ask(setup.BEGIN_SETUP)
+    await ask(installation.BEGIN_SETUP)
     assert (await ended(ask)).error is None
-    assert (await ask(setup.CANCEL_SETUP)).error is None
+    assert (await ask(installation.CANCEL_SETUP)).error is None
 
 
 async def test_the_daemons_end_ends_it(
@@ -141,7 +141,7 @@ async def test_the_daemons_end_ends_it(
     async with own_daemon(places, environment) as daemon:
         script(FETCHING, after=f"echo $$ >{tmp_path}/pid\n{WAIT}")
         ask = asking(daemon)
-        await ask(setup.BEGIN_SETUP)
+        await ask(installation.BEGIN_SETUP)
         await reached(ask, FETCHING.progress)
     assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
@@ -151,11 +151,11 @@ async def test_a_variant_that_does_not_exist_is_refused_and_a_folder_that_cannot
 ) -> None:
     script()
     with pytest.raises(ControlError, match="no variant 'cu999'") as refused:
-        await ask(setup.BEGIN_SETUP, BeginParams("cu999"))
+        await ask(installation.BEGIN_SETUP, BeginParams("cu999"))
     assert "cpu" in (refused.value.hint or "")
-    assert (await ask(setup.SETUP_STATE)).progress is None
+    assert (await ask(installation.SETUP_STATE)).progress is None
     (tmp_path / "file").touch()
-    begun = await ask(setup.BEGIN_SETUP, BeginParams(folder=str(tmp_path / "file")))
+    begun = await ask(installation.BEGIN_SETUP, BeginParams(folder=str(tmp_path / "file")))
     assert [finding.subject for finding in begun.findings if finding.severity == "error"] == ["folder"]
 
 
@@ -175,12 +175,12 @@ async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, pl
     store = Store(places.engines)
     environment_in_use(store, "older")
     newer = environment_in_use(store, "newer")
-    assert (await ask(setup.SETUP_STATE)).devices == ("newer",)
-    await ask(setup.ROLL_BACK_SETUP)
+    assert (await ask(installation.SETUP_STATE)).devices == ("newer",)
+    await ask(installation.ROLL_BACK_SETUP)
     state = await ended(ask)
     assert (state.error, state.devices, state.can_roll_back) == (None, ("older",), True)
     newer.write_text("#!/bin/sh\nexit 1\n")
-    await ask(setup.ROLL_BACK_SETUP)
+    await ask(installation.ROLL_BACK_SETUP)
     error = (await ended(ask)).error
     assert error is not None
     assert "does not work here" in str(error.text)

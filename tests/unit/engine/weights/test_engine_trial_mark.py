@@ -20,8 +20,7 @@ from potluck_engine.weights.loading import FAULT, TrialMark, forget_marks
 
 from potluck.blocks import accelerators
 from potluck.blocks.accelerators import NoKernels
-from potluck.blocks.span import block_span as span
-from potluck.blocks.span import trial
+from potluck.blocks.span import block_span, trial
 from potluck.blocks.span.block_span import BlockSpan
 from potluck.blocks.span.ragged_runner import RaggedRunner
 from potluck.protocol.blocks import Span
@@ -35,7 +34,7 @@ ILLEGAL = torch.AcceleratorError("CUDA error: an illegal memory access was encou
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor passes for a GPU with kernels, which compute nothing here."""
-    for module in (span, trial):
+    for module in (block_span, trial):
         monkeypatch.setattr(module, "uses_kernels", lambda device: True)
     monkeypatch.setattr(trial, "why_no_kernels", lambda device: None)
     monkeypatch.setattr(trial, "runs_natively", lambda *_: False)
