@@ -33,8 +33,8 @@ _DANGLING = re.compile(
     "about|above|after|and|as|at|before|behind|below|beside|between|beyond|both|but|by|for|from|in|into|of|on|once|or|since"
     "|so|that|than|through|to|under|until|which|while|whose|with|within|without"
 )
-_DOCS_GENERATED = {"commands.md", "tested.md"}
-_DOCS_BEFORE = 3451  # lines on 30 November 2026, counted in the same way
+_DOCS_GENERATED = {"commands.md", "families.md", "tested.md"}
+_DOCS_BEFORE = 3402  # lines on 30 November 2026, counted in the same way
 
 
 @figure("product_lines", unit="lines", reach=51_500, shown=True)
