@@ -159,7 +159,7 @@ class RemoteBlocks(nn.Module):
             _refuse_to_train_nothing(module)
         mask = given.get("attention_mask")
         if isinstance(mask, Tensor) and mask.dim() == labels.dim() == 2 and mask.shape[1] >= labels.shape[1]:
-            is_padding = mask[:, -labels.shape[1] : -1].to(labels.device) == 0  # in the column that predicts each label
+            is_padding = mask[:, -labels.shape[1] : -1].to(labels.device) == 0  # where the label is predicted
             kwargs["labels"] = torch.cat([labels[:, :1], labels[:, 1:].masked_fill(is_padding, IGNORED_LABEL)], dim=1)
         return args, kwargs
 

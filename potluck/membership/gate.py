@@ -220,7 +220,7 @@ class MembersGate:
         self._tasks.start(keep_running("comparing lists of members", self._keep_comparing))
 
     async def stop(self) -> None:
-        await asyncio.gather(self._tasks.cancel(), self._exchange.stop())  # at once: each starts work of the other
+        await asyncio.gather(self._tasks.cancel(), self._exchange.stop())  # each starts work of the other
         await cancel_and_wait(*self._presenting.values())
 
     # -- who may speak -------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ class Audits:
         self._reports = WrongResultReports(host, servers, calls, self._may_see)
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
-        self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # by audited person
+        self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # audited person -> those who refuse
         self._honest = HonestDifferences()
         self._background = BackgroundTasks()
 
