@@ -1,6 +1,6 @@
 """`potluck programs`: chooses the programs that Potluck steps aside for.
 
-List running machine, and choose those that Potluck always or never steps aside for. It judges all others by what they
+List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they
 do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history`
 tells what it stepped aside for.
 

@@ -1,4 +1,4 @@
-"""One caller's connection: finds out who is at the other end, reads messages, and writes answers and news.
+"""One caller's connection: finds out who is at the other end, reads lines, and writes answers and news.
 
 Whatever a caller may hold up has a time limit, and whatever it may fill has a size limit, so one that is stuck or
 hostile costs its own connection for a few seconds at most.

@@ -1,4 +1,4 @@
-"""`programs.*` of the control API: this user's running machine, one entry a name, for people to choose from."""
+"""`programs.*` of the control API: this user's running programs, one entry a name, for people to choose from."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _DAY_S = 86400.0
 _JITTER_S = 3 * 3600.0  # a random part of it keeps machines from asking all in the same minute
 _CHECK_S = 25.0  # the control API's own limit is 30 s
 _DRAIN_S = 600.0  # time for open sessions to end
-_TRY_LATER = sentence("try again later; check the network and the setting installation.url")
+_TRY_LATER = sentence("try again later; check the network and the setting updates.url")
 
 
 class UpdatesTopic(Topic):
