@@ -183,7 +183,8 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         await asyncio.sleep(HomePage.AGAIN_MS / 1000)  # until Home has asked for it
         await album.window("serving")
         await album.icon("serving")
-        (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
+        if not WANTED:
+            (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
         await _beside_somebody(album, daemon)
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
     await _chat(album, daemon)
