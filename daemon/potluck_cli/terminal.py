@@ -86,7 +86,7 @@ class Terminal:
         return max(shutil.get_terminal_size().columns, _NARROWEST) if self.is_interactive else None
 
     def line(self, text: str = "") -> None:
-        """Write a line."""
+        """Write `text` as a line of its own."""
         self.write(text + "\n")
 
     def faint(self, text: str) -> str:

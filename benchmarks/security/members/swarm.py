@@ -55,7 +55,7 @@ _WAITS = {"_ALONE_S": 0.0, "_RETRY_S": 0.0, "_PATIENCE_S": 0.02}  # nobody waits
 
 @dataclass
 class Findings:
-    """What went wrong."""
+    """Counts of members that were lost, came back or saw different lists, and texts of broken rules."""
 
     lost: int = 0
     returned: int = 0

@@ -67,7 +67,7 @@ class KeyInfo(Struct, frozen=True):
 
 
 class KeyList(Struct, frozen=True):
-    """All keys."""
+    """The keys that programs may use the gateway with, without their secrets."""
 
     keys: tuple[KeyInfo, ...] = ()
 

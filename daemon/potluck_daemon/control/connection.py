@@ -144,7 +144,7 @@ class Connection:
             await self._writer.wait_closed()
 
     async def abort(self) -> None:
-        """Close at once."""
+        """Close the connection without sending what still waits."""
         self._unfollow()
         self._writer.transport.abort()
         await cancel_and_wait(self._news)

@@ -1,4 +1,4 @@
-"""What is known of the publisher, and whether a signed description is the newest or an old one that is shown again.
+"""Remembers the publisher of updates, and tells the newest signed description from an old one that is shown again.
 
 A signature doesn't age, so a server could repeat, hide or mix descriptions. The Update Framework's answers apply
 (theupdateframework.io, specification 1.0, section 5): descriptions only go forward (no rollback), they expire (no
